@@ -125,7 +125,8 @@ class Writer {
         add("log_determinant", members, sizeof(double));
         add("quadratic", members * spec.rhs, sizeof(double));
         add("swept", checked_multiply(members, rows_of(spec), "rows"), swept_columns() * real);
-        add("products", checked_multiply(members, splits_of(choice_), "parts"), a * (a + spec.rhs) * real);
+        const std::int64_t halves = on_cpu() ? 2 : 1;  // sums, and what rounding has lost of them
+        add("products", checked_multiply(halves * members, splits_of(choice_), "parts"), a * (a + spec.rhs) * real);
         add("s", members, a * a * real);
         add("t", members, a * spec.rhs * real);
         if (spec.operations.contains(Operation::inverse)) add("z", checked_multiply(members, rows_of(spec), "rows"), a * real);

@@ -3,7 +3,7 @@
 #include "cpu/tridiagonal/border_constants.c"
 #include "cpu/vectors.c"
 
-enum { n = BLOCK, a = BORDER, JOINED = BORDER + MOST_RHS };
+enum { n = BLOCK, a = BORDER, JOINED = BORDER + MOST_RHS, SUMS = BORDER * JOINED, TOGETHER = (63 + BLOCK) / BLOCK };
 
 typedef struct {
     const trifold_args* args;
@@ -20,7 +20,7 @@ INLINE integer place_of(const problem* p, integer block) {
     return p->member * p->args->b_strides.member + block * p->args->b_strides.stage;
 }
 INLINE real* part_of(const problem* p, integer split) {
-    return (real*)workspace_at(p, p->at->products) + (p->member * p->at->splits + split) * (integer)(a * JOINED);
+    return (real*)workspace_at(p, p->at->products) + (p->member * p->at->splits + split) * (integer)(2 * SUMS);
 }
 INLINE real* s_of(const problem* p) { return (real*)workspace_at(p, p->at->s) + p->member * a * a; }
 INLINE real* t_of(const problem* p, integer column) { return (real*)workspace_at(p, p->at->t) + (p->member * MOST_RHS + column) * a; }
@@ -66,26 +66,43 @@ INLINE real dot(const real* x, const real* y) {
     return sum;
 }
 
+/* Adds to a sum, behind which stands SUMS further on what rounding has lost: many like numbers would be rounded to the same side. */
+INLINE void add(real* to, real value) {
+    const real before = *to, whole = before + value, part = whole - before;
+    to[SUMS] += (before - (whole - part)) + (value - part);
+    *to = whole;
+}
+
 /* Y'[Y y] over a part of the blocks. */
 NOINLINE void multiply(const problem* p, integer split) {
-    const integer each = (p->at->horizon + p->at->splits - 1) / p->at->splits;
+    const integer each = (p->at->horizon + p->at->splits - 1) / p->at->splits, end = smaller((split + 1) * each, p->at->horizon);
+    const integer stage = p->at->columns * n;
     real* to = part_of(p, split);
-    for (integer k = 0; k < a * JOINED; ++k) to[k] = 0;
-    for (integer block = split * each; block < smaller((split + 1) * each, p->at->horizon); ++block) {
-        const real* y = swept(p, p->at->y, block);
+    for (integer k = 0; k < 2 * SUMS; ++k) to[k] = 0;
+    for (integer first = split * each; first < end; first += TOGETHER) {
+        const real* y = swept(p, p->at->y, first);
+        const integer blocks = smaller(TOGETHER, end - first);
         for (integer i = 0; i < a && p->at->factors; ++i)
-            for (integer j = 0; j <= i; ++j) to[i * JOINED + j] += dot(y + i * n, y + j * n);
+            for (integer j = 0; j <= i; ++j) {
+                real sum = 0;
+                for (integer k = 0; k < blocks; ++k) sum += dot(y + k * stage + i * n, y + k * stage + j * n);
+                add(to + i * JOINED + j, sum);
+            }
         for (integer c = 0; c < p->args->columns && p->at->vector != trifold_no_vector; ++c) {
-            real column[n];
-            read_column(p, block, c, column);
-            for (integer i = 0; i < a; ++i) to[i * JOINED + a + c] += dot(y + i * n, column);
+            real column[TOGETHER * n];
+            for (integer k = 0; k < blocks; ++k) read_column(p, first + k, c, column + k * n);
+            for (integer i = 0; i < a; ++i) {
+                real sum = 0;
+                for (integer k = 0; k < blocks; ++k) sum += dot(y + k * stage + i * n, column + k * n);
+                add(to + i * JOINED + a + c, sum);
+            }
         }
     }
 }
 
 INLINE double sum_of(const problem* p, integer k) {
     double sum = 0;
-    for (integer split = 0; split < p->at->splits; ++split) sum += (double)part_of(p, split)[k];
+    for (integer split = 0; split < p->at->splits; ++split) sum += (double)part_of(p, split)[k] + (double)part_of(p, split)[SUMS + k];
     return sum;
 }
 
