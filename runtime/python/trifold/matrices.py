@@ -44,9 +44,9 @@ def matvec(
         given = space.xp.where(there[..., None], given, space.constant(0.0))
     with space.exact():
         result = space.symmetric(blocks) @ given
-        if ring:
-            roll, above = space.xp.roll, below.swapaxes(-1, -2)
-            result = result + roll(below @ given, 1, -3) + above @ roll(given, -1, -3)
+        for k, part in enumerate(_of_ring(below, w) if ring else [], 1):
+            roll, above = space.xp.roll, part.swapaxes(-1, -2)
+            result = result + roll(part @ given, k, -3) + above @ roll(given, -k, -3)
         for k, part in enumerate([] if ring else _couplings(below, horizon, w), 1):
             down, up = part @ given[..., :-k, :, :], part.swapaxes(-1, -2) @ given[..., k:, :, :]
             none = 0 * result[..., :k, :, :]
@@ -67,7 +67,7 @@ def to_dense(D: ArrayLike, E: ArrayLike | None, *, ring: bool = False, lengths: 
     at, place = np.eye(horizon), "...kab,ik,jk->...iajb"
     with space.exact():
         result = space.xp.einsum(place, space.symmetric(blocks), space.constant(at), space.constant(at))
-        for k, part in enumerate([lower] if ring else _couplings(lower, horizon, w), 1):
+        for k, part in enumerate(_of_ring(lower, w) if ring else _couplings(lower, horizon, w), 1):
             count = part.shape[-3]
             first, second = space.constant(np.roll(at, k, 0)[:, :count]), space.constant(at[:, :count])
             result = result + space.xp.einsum(place, part, first, second) + space.xp.einsum(place, part.swapaxes(-1, -2), second, first)
@@ -81,14 +81,19 @@ def _couplings(E: Any, horizon: int, bandwidth: int) -> list[Any]:
     return [E[..., : horizon - k - 1, k, :, :] for k in range(min(bandwidth, horizon - 1))]
 
 
+def _of_ring(E: Any, bandwidth: int) -> list[Any]:
+    """Its blocks by how far ahead they lead."""
+    return [E] if bandwidth == 1 else [E[..., k, :, :] for k in range(bandwidth)]
+
+
 def expect_together(ring: Any, lengths: Any, sizes: Any, bandwidth: Any) -> int:
     """The bandwidth. Raises where shapes are asked for that there are not together."""
     ring, w = flag(ring, "ring"), whole(bandwidth, "bandwidth", 1)
     own = "lengths" if lengths is not None else "sizes" if sizes is not None else ""
     if ring and lengths is not None:
         raise SpecError("a ring has no end, so its members have no lengths of their own; leave ring or lengths out")
-    if ring and (own or w > 1):
-        raise SpecError(f"a ring with {own or 'bandwidth'} is not there yet; leave one of them out")
+    if ring and own:
+        raise SpecError(f"a ring with {own} is not there yet; leave one of them out")
     if w > 1 and own:
         raise SpecError(f"bandwidth and {own} are not there yet together; leave one of them out")
     return w
@@ -160,7 +165,7 @@ def _read(D: Any, E: Any, *others: Any, ring: bool = False, bandwidth: int = 1) 
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     horizon, n = D.shape[-3], D.shape[-1]
     if bandwidth > 1:
-        return space, D, expect_band(D, E if E is None else space.array(E, "E"), bandwidth)
+        return space, D, expect_band(D, E if E is None else space.array(E, "E"), bandwidth, flag(ring, "ring"))
     couplings = horizon if flag(ring, "ring") else horizon - 1
     if E is None and couplings > 0:
         raise SpecError(f"E is None; give {(couplings, n, n)}, as D has {horizon} blocks")

@@ -175,6 +175,7 @@ NOINLINE void conclude(const problem* p, integer task) {
 INLINE const real* z_of(const problem* p, integer block) {
     return (const real*)workspace_at(p, p->at->z) + (p->member * p->at->horizon + block) * (integer)(a * n);
 }
+INLINE integer solved_blocks(const trifold_border* at) { return (at->horizon + BANDWIDTH - 1) / BANDWIDTH; }
 INLINE real* arrow_of(const problem* p, integer block) {
     return (real*)p->args->x + (p->member * p->at->horizon + block) * (integer)(a * n);
 }
@@ -190,17 +191,21 @@ NOINLINE void make_arrow(const problem* p, integer block) {
     }
 }
 
-/* Adds Z S^-1 Z' where the chain's inverse has blocks: (block, block) and (block + 1, block). */
+/* Adds Z S^-1 Z' where the chain's inverse has blocks, which are several of a band: (block, block) and (block + 1, block). */
 NOINLINE void spread_block(const problem* p, integer block) {
+    enum { WIDE = BANDWIDTH * n };
+    const integer solved = solved_blocks(p->at), columns = smaller(p->at->horizon - block * BANDWIDTH, BANDWIDTH);
     int left = 0;
     for (integer below = 0; below < (block < p->at->couplings ? 2 : 1); ++below) {
-        const real* arrow = arrow_of(p, (block + below) % p->at->horizon);
+        const integer first = (block + below) % solved * BANDWIDTH, rows = smaller(p->at->horizon - first, BANDWIDTH);
         real* to = (real*)(below ? p->args->inverse_coupling : p->args->inverse_diagonal) +
-                   (p->member * (below ? p->at->couplings : p->at->horizon) + block) * (integer)(n * n);
-        for (integer r = 0; r < n; ++r) {
-            for (integer j = 0; j < a; ++j)
-                for (integer s = 0; s < n; ++s) to[r * n + s] -= arrow[j * n + r] * z_of(p, block)[j * n + s];
-            for (integer s = 0; s < n; ++s) left |= !__builtin_isfinite(to[r * n + s]);
+                   (p->member * (below ? p->at->couplings : solved) + block) * (integer)(WIDE * WIDE);
+        for (integer r = 0; r < rows * n; ++r, to += WIDE) {
+            const real* arrow = arrow_of(p, first + r / n) + r % n;
+            for (integer q = 0; q < columns; ++q)
+                for (integer j = 0; j < a; ++j)
+                    for (integer s = 0; s < n; ++s) to[q * n + s] -= arrow[j * n] * z_of(p, block * BANDWIDTH + q)[j * n + s];
+            for (integer s = 0; s < columns * n; ++s) left |= !__builtin_isfinite(to[s]);
         }
     }
     if (left) __atomic_store_n(&((trifold_range*)workspace_at(p, p->at->range))[p->member].inverse, 1, __ATOMIC_RELAXED);
@@ -220,4 +225,4 @@ BORDER_KERNEL(TRIFOLD_KERNEL_COLLECT, collect, 1)
 BORDER_KERNEL(TRIFOLD_KERNEL_CORRECT, correct, at->horizon)
 BORDER_KERNEL(TRIFOLD_KERNEL_CONCLUDE, conclude, 1)
 BORDER_KERNEL(TRIFOLD_KERNEL_ARROW, make_arrow, at->horizon)
-BORDER_KERNEL(TRIFOLD_KERNEL_SPREAD, spread_block, at->horizon)
+BORDER_KERNEL(TRIFOLD_KERNEL_SPREAD, spread_block, solved_blocks(at))

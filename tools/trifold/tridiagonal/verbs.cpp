@@ -93,7 +93,8 @@ FamilyVerbs tridiagonal_verbs() {
     FamilyVerbs verbs{
         .name = "tridiagonal", .problems = "blocks", .matrices = "blocks in a row, symmetric positive definite (block tridiagonal)"};
     verbs.files =
-        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), of a ring (N,n,n) or of a band (N,w,n,n), b (N,n) or "
+        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), of a ring (N,n,n) or of a band (N,w,n,n), with --ring "
+        "of both, b (N,n) or "
         "(N,n,m), or with a leading batch. With a border F.npy C.npy behind: F (N,a,n), C (a,a), b (N n + a) or (N n + a,m)";
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);
