@@ -23,6 +23,12 @@ struct Sizes {
 ///             path. n must be even
 formats::System make(std::string_view name, const Sizes& sizes, std::uint64_t seed);
 
+/// Shapes for a problem, by numbers uniform in (-1, 1) and diagonals that make room for them. A band has new couplings in place of those
+/// that there are, (N, w, n, n): its System then is in the caller's blocks. A border comes last.
+void close_ring(formats::System& system, std::uint64_t seed);
+void add_band(formats::System& system, std::int64_t bandwidth, bool ring, std::uint64_t seed);
+void add_border(formats::System& system, std::int64_t border, std::uint64_t seed);
+
 inline formats::System socu(const Sizes& sizes, std::uint64_t seed) { return make("socu", sizes, seed); }
 inline formats::System blockdss(const Sizes& sizes, std::uint64_t seed) { return make("blockdss", sizes, seed); }
 inline formats::System dominant(const Sizes& sizes, std::uint64_t seed) { return make("dominant", sizes, seed); }
