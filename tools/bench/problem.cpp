@@ -9,7 +9,6 @@
 
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
-#include "tools/problems/random.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -29,30 +28,6 @@ std::vector<double> random_numbers(std::int64_t count, std::uint64_t seed) {
     std::vector<double> all(at(count));
     for (auto& one : all) one = number(random);
     return all;
-}
-
-/// Lengths and sizes at random. Beyond them the System has the identity, and zeros of b and of a border.
-void shorten(ChainProblem& one, std::uint64_t seed) {
-    auto& system = one.system;
-    const auto n = system.block, horizon = system.horizon, a = system.border, m = system.rhs;
-    problems::Random random(seed);
-    const auto up_to = [&](std::int64_t most) { return 1 + static_cast<int>(random.uniform() * static_cast<double>(most)); };
-    for (std::int64_t member = 0; one.spec.lengths && member < system.batch; ++member) one.lengths.push_back(up_to(horizon));
-    for (std::int64_t block = 0; one.spec.sizes && block < system.batch * horizon; ++block) one.sizes.push_back(up_to(n));
-    for (std::int64_t block = 0; block < system.batch * horizon; ++block) {
-        const auto member = block / horizon, k = block % horizon;
-        const auto rows = one.spec.lengths && k >= one.lengths[at(member)] ? 0 : one.spec.sizes ? one.sizes[at(block)] : n;
-        for (auto r = rows; r < n; ++r) {
-            auto* coupling = system.e.data() + (member * (horizon - 1) + k) * n * n;  // to the next block
-            for (std::int64_t c = 0; c < n; ++c) {
-                system.d[at((block * n + r) * n + c)] = system.d[at((block * n + c) * n + r)] = r == c ? 1 : 0;
-                if (k > 0) coupling[(r - n) * n + c] = 0;
-                if (k + 1 < horizon) coupling[c * n + r] = 0;
-            }
-            std::fill_n(system.b.begin() + (member * (horizon * n + a) + k * n + r) * m, m, 0.0);
-            for (std::int64_t j = 0; j < a; ++j) system.f[at((block * a + j) * n + r)] = 0;
-        }
-    }
 }
 
 /// The chain that a band is solved as.
@@ -157,7 +132,9 @@ ChainProblem make_chain(std::string_view name, const Spec& spec, std::uint64_t s
     else if (spec.ring)
         problems::close_ring(system, seed);
     if (spec.border > 0) problems::add_border(system, spec.border, seed);
-    if (spec.lengths || spec.sizes) shorten(one, seed + 1);
+    if (spec.lengths) one.lengths = problems::counts(spec.batch, spec.horizon, seed + 1);
+    if (spec.sizes) one.sizes = problems::counts(spec.batch * spec.horizon, spec.block, seed + 2);
+    problems::shorten(system, one.lengths, one.sizes);
     round_to(spec.precision, {&system.d, &system.e, &system.f, &system.c, &system.b});
     if (spec.bandwidth > 1) {
         one.band = std::move(system);

@@ -270,6 +270,32 @@ void add_border(System& system, std::int64_t border, std::uint64_t seed) {
     system.b = formats::joined(system.batch, chain, numbers(system, border * system.rhs, seed, 4));
 }
 
+std::vector<int> counts(std::int64_t count, std::int64_t most, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<int> all(static_cast<std::size_t>(count));
+    for (auto& one : all) one = 1 + static_cast<int>(random.uniform() * static_cast<double>(most));
+    return all;
+}
+
+void shorten(System& system, const std::vector<int>& lengths, const std::vector<int>& sizes) {
+    const auto n = system.block, horizon = system.horizon, a = system.border, m = system.rhs;
+    const auto at = [](std::int64_t k) { return static_cast<std::size_t>(k); };
+    for (std::int64_t block = 0; block < system.batch * horizon && lengths.size() + sizes.size() > 0; ++block) {
+        const auto member = block / horizon, k = block % horizon;
+        const auto rows = !lengths.empty() && k >= lengths[at(member)] ? 0 : sizes.empty() ? n : sizes[at(block)];
+        for (auto r = rows; r < n; ++r) {
+            const auto ahead = (member * (horizon - 1) + k) * n * n, before = ahead - n * n;  // E's blocks on both sides
+            for (std::int64_t c = 0; c < n; ++c) {
+                system.d[at((block * n + r) * n + c)] = system.d[at((block * n + c) * n + r)] = r == c ? 1 : 0;
+                if (k > 0) system.e[at(before + r * n + c)] = 0;
+                if (k + 1 < horizon) system.e[at(ahead + c * n + r)] = 0;
+            }
+            std::fill_n(system.b.begin() + (member * (horizon * n + a) + k * n + r) * m, m, 0.0);
+            for (std::int64_t j = 0; j < a; ++j) system.f[at((block * a + j) * n + r)] = 0;
+        }
+    }
+}
+
 System make(std::string_view name, const Sizes& sizes, std::uint64_t seed) {
     static constexpr std::pair<std::string_view, void (*)(const Member&, Random&)> problems[]{
         {"socu", fill_socu}, {"blockdss", fill_blockdss}, {"dominant", fill_dominant}, {"kalman", fill_kalman}};
