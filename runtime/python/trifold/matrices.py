@@ -27,9 +27,9 @@ def matvec(
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
     ring: E has N blocks, of which the last couples the last block to the first. bandwidth, w: E is (N, w, n, n), and E[i, k] is block
-    (i + k + 1, i). lengths and sizes are those of solve(): what D, E and x hold beyond them is not used, and A x is zero there.
-    Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of D are symmetric.
-    Raises SpecError on what does not fit.
+    (i + k + 1, i), of a ring ((i + k + 1) mod N, i). lengths and sizes are those of solve(): what D, E and x hold beyond is not used, and
+    A x is zero there. Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; those of
+    D are symmetric. Raises SpecError on what does not fit.
     """
     w = expect_together(ring, lengths, sizes, bandwidth)
     space, blocks, below = _read(D, E, x, ring=ring, bandwidth=w)
