@@ -125,7 +125,8 @@ class Writer {
         add("log_determinant", members, sizeof(double));
         add("quadratic", members * spec.rhs, sizeof(double));
         add("swept", checked_multiply(members, rows_of(spec), "rows"), swept_columns() * real);
-        add("products", checked_multiply(members, splits_of(choice_), "parts"), a * (a + spec.rhs) * real);
+        const std::int64_t halves = on_cpu() ? 2 : 1;  // sums, and what rounding has lost of them
+        add("products", checked_multiply(halves * members, splits_of(choice_), "parts"), a * (a + spec.rhs) * real);
         add("s", members, a * a * real);
         add("t", members, a * spec.rhs * real);
         if (spec.operations.contains(Operation::inverse)) add("z", checked_multiply(members, rows_of(spec), "rows"), a * real);
@@ -141,13 +142,18 @@ class Writer {
         const Tiling tiling(spec);
         const auto real = std::int64_t{element_bytes(spec.precision)};
         auto text = header_comment(inner) + define_sizes(inner);
-        const std::vector constants{
-            constant("BLOCK", spec.block),      constant("BORDER", spec.border),
-            constant("RHS", spec.rhs),          Constant{"REAL", spec.precision == Precision::f32 ? "float" : "double"},
-            constant("REAL_BYTES", real),       constant("TENSOR", 0),
-            constant("LANES", 64 / real / 2),   constant("TILE", tiling.tile),
-            constant("TILE_ROWS", tiling.rows), constant("SUM_LANES", sum_lanes()),
-            constant("GATHERED", gathered)};
+        const std::vector constants{constant("BLOCK", spec.block),
+                                    constant("BAND", spec.bandwidth),
+                                    constant("BORDER", spec.border),
+                                    constant("RHS", spec.rhs),
+                                    Constant{"REAL", spec.precision == Precision::f32 ? "float" : "double"},
+                                    constant("REAL_BYTES", real),
+                                    constant("TENSOR", 0),
+                                    constant("LANES", 64 / real / 2),
+                                    constant("TILE", tiling.tile),
+                                    constant("TILE_ROWS", tiling.rows),
+                                    constant("SUM_LANES", sum_lanes()),
+                                    constant("GATHERED", gathered)};
         text += define(inner, constants);
         Unit unit{choice_.target, {}, {}, (on_cpu() ? cpu::compile_options : gpu::compile_options)(inner), {}};
         const auto label = fmt::format("a{}_m{}_{}", spec.border, spec.rhs, chain_.design.label);
@@ -217,7 +223,7 @@ class Writer {
         for (std::int64_t panel = 0; panel < panels_.count; ++panel)
             run(chain_, Operation::backward, panels_.first_back() + static_cast<std::size_t>(panel));
         kernel("arrow", with, choice_.spec.horizon);
-        kernel("spread", with, choice_.spec.horizon);
+        kernel("spread", with, solved_blocks(choice_.spec));
         return std::move(launches_);
     }
 
@@ -225,7 +231,7 @@ class Writer {
         trifold_border at{};
         const auto column = choice_.spec.block * std::int64_t{element_bytes(choice_.spec.precision)};
         at.horizon = choice_.spec.horizon;
-        at.couplings = couplings_of(choice_.spec);
+        at.couplings = solved_blocks(choice_.spec) - (choice_.spec.ring ? 0 : 1);
         at.along = place("swept");
         at.y = at.along + (panels_.along ? choice_.spec.rhs * column : 0);
         at.columns = swept_columns();
@@ -375,7 +381,7 @@ trifold_args border_operand(const Spec& spec, const BorderPanels& panels, std::s
         args.b = place("swept") + ((panels.along ? spec.rhs : 0) + first) * n * real;
         args.b_strides = {1, n, n * columns * spec.bandwidth, n * columns * spec.horizon};
         args.x = place("z") + first * n * real;
-        args.x_strides = {1, n, a * n, a * n * spec.horizon};
+        args.x_strides = {1, n, a * n * spec.bandwidth, a * n * spec.horizon};
         args.columns = std::min(panels.most, a - first);
         args.first_column = spec.rhs + first;
         return args;

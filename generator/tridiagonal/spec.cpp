@@ -111,7 +111,7 @@ void check_lengths(const Spec& spec) {
 void check_views(const Spec& spec) {
     const auto what = spec.sizes ? "sizes" : "bandwidth";
     if (spec.precision == Precision::mixed) throw SpecError(fmt::format("mixed precision has no {}; give precision f64", what));
-    if (spec.ring) throw SpecError(fmt::format("a ring with {} is not there yet; leave one of them out", what));
+    if (spec.ring && spec.sizes) throw SpecError("a ring with sizes is not there yet; leave one of them out");
     if (spec.bandwidth == 1) return;
     if (spec.sizes || spec.lengths)
         throw SpecError(
@@ -119,6 +119,13 @@ void check_views(const Spec& spec) {
     if (spec.bandwidth * spec.block > max_block)
         throw SpecError(fmt::format("a band of {} blocks of {} is solved by blocks of {}; give at most {}", spec.bandwidth, spec.block,
                                     spec.bandwidth * spec.block, max_block));
+    if (spec.ring && spec.horizon % spec.bandwidth != 0) {
+        auto more = std::min(spec.bandwidth, spec.horizon);
+        while (spec.horizon % more != 0) ++more;
+        throw SpecError(fmt::format(
+            "a ring of {} blocks is solved by {} at a time, and {} are left at its seam; give bandwidth = {}, with zeros in E beyond {}",
+            spec.horizon, spec.bandwidth, spec.horizon % spec.bandwidth, more, spec.bandwidth));
+    }
 }
 
 void check_signs(const Spec& spec) {
@@ -150,8 +157,6 @@ void check_shape(const Spec& spec) {
     if (spec.precision == Precision::mixed && spec.ring) throw SpecError("mixed precision has no rings; give precision f64");
     if (spec.border == 0) return;
     if (spec.precision == Precision::mixed) throw SpecError("mixed precision has no border; give precision f64");
-    if (spec.bandwidth > 1 && spec.operations.contains(Operation::inverse))
-        throw SpecError("the selected inverse of a band with a border is not there yet; leave one of the three out");
     checked_multiply(checked_multiply(spec.batch, spec.horizon, "size of F"), spec.border * spec.block * element_bytes(spec.precision),
                      "size of F in bytes");
 }

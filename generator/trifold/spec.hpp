@@ -70,8 +70,8 @@ struct Spec {
     /// are used. What they hold beyond is never used, and results are zero there, but for the diagonal of an inverse, which means nothing.
     bool sizes = false;
     /// Blocks w below each diagonal block: E has w blocks for each of the N, of which the k-th couples block i to i + k, k = 1 to w. Those
-    /// that lead beyond block N - 1 are not used. It is solved as a chain of ceil(N / w) blocks of w n rows, which a selected inverse has
-    /// too. For n = 1 with leading dimension N and stage 1, D and E are the rows of a LAPACK band (pbtrf) in its lower form.
+    /// beyond block N - 1 are not used; in a ring, where w divides N, they go on from block 0. It is solved as ceil(N / w) blocks of w n
+    /// rows, as a selected inverse has them. For n = 1 with leading dimension N and stage 1, D and E are the rows of LAPACK's pbtrf, lower.
     std::int64_t bandwidth = 1;
     Operations operations = usual_operations();  ///< calls to come; kernels that none of them needs are left out
     bool operator==(const Spec&) const = default;

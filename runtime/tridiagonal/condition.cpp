@@ -72,8 +72,8 @@ class ScaledMatrix {
         for (auto& value : largest) value = value > 0 ? std::sqrt(value) : 1;
         return largest;
     }
-    /// add(row, column, value) for the entries of the lower triangle, or all of a general matrix; in a ring the last block's coupling to
-    /// the first stands above.
+    /// add(row, column, value) for one entry of each mirrored pair, or all of a general matrix. Where a ring has few blocks, two of E's are
+    /// between the same two of A.
     template <class Add>
     void each_entry(std::int64_t member, const Add& add) const {
         if (spec_.matrix == MatrixKind::general) return each_of_all(member, add);
@@ -83,10 +83,13 @@ class ScaledMatrix {
                 for (std::int64_t r = c; r < rows(member, i); ++r) add(i * n + r, i * n + c, diagonal(member, i, r, c));
                 for (std::int64_t k = 0; k < a; ++k)
                     add(last + k, i * n + c, static_cast<double>(options_.f[((member * spec_.horizon + i) * a + k) * n + c]));
-                for (std::int64_t k = 1; k <= spec_.bandwidth && (spec_.ring || i + k < spec_.horizon); ++k)
-                    for (std::int64_t r = 0; r < rows(member, (i + k) % spec_.horizon); ++r)
-                        add((i + k) % spec_.horizon * n + r, i * n + c,
-                            element(e_ + (k - 1) * band_stride(spec_), e_strides_, member, i, r, c));
+                for (std::int64_t k = 1; k <= spec_.bandwidth && (spec_.ring || i + k < spec_.horizon); ++k) {
+                    const auto to = (i + k) % spec_.horizon, back = spec_.horizon - k;
+                    const bool is_twofold = spec_.ring && back <= spec_.bandwidth;
+                    if (is_twofold && (back < k || (back == k && to < i))) continue;
+                    for (std::int64_t r = 0; r < rows(member, to); ++r)
+                        add(to * n + r, i * n + c, coupling(member, i, k, r, c) + (is_twofold ? coupling(member, to, back, c, r) : 0));
+                }
             }
         for (std::int64_t k = 0; k < a; ++k)
             for (std::int64_t j = 0; j <= k; ++j) add(last + k, last + j, corner(member, k, j));
@@ -118,8 +121,13 @@ class ScaledMatrix {
     static double element(const Real* from, const Strides& s, std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) {
         return static_cast<double>(from[member * s.member + block * s.stage + r * s.row + c * s.column]);
     }
+    double coupling(std::int64_t member, std::int64_t block, std::int64_t ahead, std::int64_t r, std::int64_t c) const {
+        return element(e_ + (ahead - 1) * band_stride(spec_), e_strides_, member, block, r, c);
+    }
     double diagonal(std::int64_t member, std::int64_t block, std::int64_t r, std::int64_t c) const {
         double value = element(d_, d_strides_, member, block, r, c);
+        if (const auto all = spec_.horizon; spec_.ring && all <= spec_.bandwidth)
+            value += coupling(member, block, all, r, c) + coupling(member, block, all, c, r);
         if (r == c && options_.diagonal != nullptr)
             value += static_cast<double>(options_.diagonal[(member * spec_.horizon + block) * spec_.block + r]);
         if (r == c && options_.shift != nullptr) value += static_cast<double>(options_.shift[member]);

@@ -78,7 +78,7 @@ typedef struct {
     int ring;            /* nonzero: E has `horizon` blocks, of which the last couples the last block to the first */
     int lengths;         /* nonzero: members have lengths of their own, which trifold_options has */
     int sizes;           /* nonzero: blocks have numbers of rows of their own, which trifold_options has */
-    int64_t bandwidth;   /* blocks w that E has below each diagonal block, [batch][N][w][n][n]; 0 or 1: block tridiagonal */
+    int64_t bandwidth;   /* blocks w that E has below each diagonal block, [batch][N][w][n][n]; in a ring w divides N; 0 or 1: none */
     trifold_matrix matrix;
 } trifold_spec;
 void trifold_spec_init(trifold_spec* spec, int64_t block, int64_t horizon);

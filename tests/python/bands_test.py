@@ -9,7 +9,7 @@ import trifold
 RNG = np.random.default_rng(7)
 
 
-def band(N, n, w, batch=(), seed=1, beyond=np.nan):
+def band(N, n, w, batch=(), seed=1, beyond=np.nan, ring=False):
     """D, E and b of a band, and its dense matrices."""
     rng = np.random.default_rng(seed)
     D, E = rng.normal(size=(*batch, N, n, n)), rng.normal(size=(*batch, N, w, n, n))
@@ -18,9 +18,10 @@ def band(N, n, w, batch=(), seed=1, beyond=np.nan):
     for i in range(N):
         dense[..., i, :, i, :] = D[..., i, :, :]
         for k in range(w):
-            if i + k + 1 < N:
-                dense[..., i + k + 1, :, i, :] = E[..., i, k, :, :]
-                dense[..., i, :, i + k + 1, :] = E[..., i, k, :, :].swapaxes(-1, -2)
+            if i + k + 1 < N or ring:
+                to = (i + k + 1) % N
+                dense[..., to, :, i, :] += E[..., i, k, :, :]
+                dense[..., i, :, to, :] += E[..., i, k, :, :].swapaxes(-1, -2)
             else:
                 E[..., i, k, :, :] = beyond
     return D, E, rng.normal(size=(*batch, N, n)), dense.reshape(*batch, N * n, N * n)
@@ -28,15 +29,22 @@ def band(N, n, w, batch=(), seed=1, beyond=np.nan):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("batch", [(), (5,)])
-@pytest.mark.parametrize(("N", "n", "w"), [(7, 2, 2), (9, 3, 3), (33, 1, 8), (2, 4, 2), (3, 2, 5), (16, 6, 2)])
-def test_bands_agree_with_a_dense_solver(N, n, w, batch, dtype):
-    D, E, b, A = band(N, n, w, batch)
+@pytest.mark.parametrize(
+    ("N", "n", "w", "ring"),
+    [
+        *((*sizes, False) for sizes in [(7, 2, 2), (9, 3, 3), (33, 1, 8), (2, 4, 2), (3, 2, 5), (16, 6, 2)]),
+        *((*sizes, True) for sizes in [(2, 3, 2), (4, 2, 2), (9, 3, 3), (32, 1, 8)]),
+    ],
+)
+def test_bands_agree_with_a_dense_solver(N, n, w, ring, batch, dtype):
+    D, E, b, A = band(N, n, w, batch, ring=ring)
     D, E, b = (array.astype(dtype) for array in (D, E, b))
     tolerance = 1e-12 if dtype == "float64" else 2e-5
     inverse = np.linalg.inv(A)
     expected = (inverse @ b.reshape(*batch, -1, 1)).reshape(b.shape)
-    found, factor = trifold.marginals(D, E, b, bandwidth=w), trifold.factor(D, E, bandwidth=w)
-    np.testing.assert_allclose(trifold.solve(D, E, b, bandwidth=w), expected, atol=tolerance)
+    options = {"bandwidth": w, "ring": ring}
+    found, factor = trifold.marginals(D, E, b, **options), trifold.factor(D, E, **options)
+    np.testing.assert_allclose(trifold.solve(D, E, b, **options), expected, atol=tolerance)
     np.testing.assert_allclose(factor.solve(b), expected, atol=tolerance)
     np.testing.assert_allclose(found.x, expected, atol=tolerance)
     np.testing.assert_allclose(found.log_determinant, np.linalg.slogdet(A)[1], rtol=tolerance)
@@ -47,7 +55,7 @@ def test_bands_agree_with_a_dense_solver(N, n, w, batch, dtype):
         for i in range(N):
             np.testing.assert_allclose(diagonal[..., i, :, :], blocks[..., i, :, i, :], atol=tolerance)
             for k in range(w):
-                below = blocks[..., i + k + 1, :, i, :] if i + k + 1 < N else np.zeros((*batch, n, n))
+                below = blocks[..., (i + k + 1) % N, :, i, :] if i + k + 1 < N or ring else np.zeros((*batch, n, n))
                 np.testing.assert_allclose(lower[..., i, k, :, :], below, atol=tolerance)
     scale = np.sqrt(np.diagonal(A, 0, -2, -1))
     condition = np.linalg.cond(A / scale[..., None] / scale[..., None, :], 1)
@@ -74,18 +82,20 @@ def test_batches_of_bands_draws_and_pickles():
 
 
 @pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("ring", [False, True])
 @pytest.mark.parametrize(("N", "n", "w"), [(1, 2, 2), (7, 2, 2), (33, 1, 8), (3, 2, 5)])
-def test_products_and_dense_matrices_of_bands(N, n, w, batch):
-    D, E, x, A = band(N, n, w, batch)
+def test_products_and_dense_matrices_of_bands(N, n, w, ring, batch):
+    D, E, x, A = band(N, n, w, batch, ring=ring)
     D = np.where(np.tri(n) > 0, D, np.nan)
-    np.testing.assert_array_equal(trifold.to_dense(D, E, bandwidth=w), A)
+    np.testing.assert_allclose(trifold.to_dense(D, E, bandwidth=w, ring=ring), A, atol=1e-14)
     expected = (A @ x.reshape(*batch, -1, 1)).reshape(x.shape)
-    np.testing.assert_allclose(trifold.matvec(D, E, x, bandwidth=w), expected, atol=1e-12)
+    np.testing.assert_allclose(trifold.matvec(D, E, x, bandwidth=w, ring=ring), expected, atol=1e-12)
+    if ring:
+        return
     np.testing.assert_allclose(trifold.matvec(D, E, x[..., None], bandwidth=w)[..., 0], expected, atol=1e-12)
     for words, coupling, options in [
         ("has shape", E[..., :-1, :, :, :], {"bandwidth": w}),
         ("E is missing; give", None, {"bandwidth": w}),
-        ("a ring with bandwidth", E, {"bandwidth": w, "ring": True}),
         ("bandwidth and lengths are not there yet", E, {"bandwidth": w, "lengths": 1}),
         ("bandwidth = 0 is out of range", E, {"bandwidth": 0}),
     ]:
@@ -204,29 +214,48 @@ def test_ends_of_a_batch_lengths_and_a_border():
         np.testing.assert_allclose(np.concatenate([found[k].ravel()[rows], found_tip[k]]), expected, atol=1e-13)
 
 
-@pytest.mark.parametrize(("N", "w"), [(6, 2), (7, 3)])
+@pytest.mark.parametrize(("N", "w", "ring"), [(6, 2, False), (7, 3, False), (6, 2, True), (3, 3, True)])
 @pytest.mark.parametrize("columns", [(), (3,)])
-def test_a_band_with_a_border(N, w, columns):
-    D, E, b, A = band(N, 2, w, (3,))
+def test_a_band_with_a_border(N, w, ring, columns):
+    D, E, b, A = band(N, 2, w, (3,), ring=ring)
     F, C = RNG.normal(size=(3, N, 4, 2)), np.tile(200 * np.eye(4), (3, 1, 1))
     b, tip = b.reshape(*b.shape, *[1] * len(columns)) * np.ones(columns), RNG.normal(size=(3, 4, *columns))
-    factor = trifold.factor(D, E, border=(F, C), bandwidth=w)
-    for x, found in (trifold.solve(D, E, (b, tip), border=(F, C), bandwidth=w), factor.solve((b, tip))):
+    options = {"border": (F, C), "bandwidth": w, "ring": ring}
+    factor, together = trifold.factor(D, E, **options), trifold.marginals(D, E, (b, tip), **options)
+    for x, found in (trifold.solve(D, E, (b, tip), **options), factor.solve((b, tip)), together.x):
         for k in range(3):
             arrow = F[k].transpose(1, 0, 2).reshape(4, 2 * N)
             whole = np.block([[A[k], arrow.T], [arrow, C[k]]])
             expected = np.linalg.solve(whole, np.concatenate([b[k].reshape(2 * N, *columns), tip[k]]))
             np.testing.assert_allclose(np.concatenate([x[k].reshape(2 * N, *columns), found[k]]), expected, atol=1e-13)
-    with pytest.raises(trifold.SpecError, match="no kernels for inverse"):
-        factor.selected_inverse()
+    for diagonal, lower, arrow, corner in (factor.selected_inverse(), together[3:]):
+        assert diagonal.shape == D.shape and lower.shape == E.shape
+        for k in range(3):
+            under = F[k].transpose(1, 0, 2).reshape(4, -1)
+            inverse = np.linalg.inv(np.block([[A[k], under.T], [under, C[k]]]))
+            blocks = inverse[: 2 * N, : 2 * N].reshape(N, 2, N, 2)
+            np.testing.assert_allclose(corner[k], inverse[2 * N :, 2 * N :], atol=1e-14)
+            for i in range(N):
+                np.testing.assert_allclose(diagonal[k, i], blocks[i, :, i], atol=1e-14)
+                np.testing.assert_allclose(arrow[k, i], inverse[2 * N :, 2 * i : 2 * i + 2], atol=1e-14)
+                for j in range(w):
+                    expected = blocks[(i + j + 1) % N, :, i] if ring or i + j + 1 < N else 0
+                    np.testing.assert_allclose(lower[k, i, j], expected, atol=1e-14)
 
 
-@pytest.mark.parametrize(("N", "w"), [(6, 2), (7, 3), (2, 4)])
-def test_a_folded_band_is_a_chain(N, w):
-    D, E, b, _ = band(N, 2, w, (3,))
-    x = trifold.solve(D, E, b, bandwidth=w)
-    found = trifold.solve(*trifold.folded(D, E, b)).reshape(3, -1, 2)[:, :N]
+@pytest.mark.parametrize(("N", "w", "ring"), [(6, 2, False), (7, 3, False), (2, 4, False), (6, 2, True), (3, 3, True)])
+def test_a_folded_band_is_a_chain(N, w, ring):
+    D, E, b, _ = band(N, 2, w, (3,), ring=ring)
+    x = trifold.solve(D, E, b, bandwidth=w, ring=ring)
+    found = trifold.solve(*trifold.folded(D, E, b, ring=ring), ring=ring).reshape(3, -1, 2)[:, :N]
     np.testing.assert_allclose(found, x, atol=1e-14)
+    if ring:
+        more = r"a ring of 7 blocks is solved by 3 at a time, and 1 are left at its seam; give bandwidth = 7, with zeros in E beyond 3"
+        D, E, b, _ = band(7, 2, 3, ring=True)
+        for call in (lambda: trifold.solve(D, E, b, bandwidth=3, ring=True), lambda: trifold.folded(D, E, b, ring=True)):
+            with pytest.raises(trifold.SpecError, match=more):
+                call()
+        return
     columns = trifold.solve(*trifold.folded(D[0], E[0], b[0][..., None])).reshape(-1, 2, 1)[:N]
     np.testing.assert_allclose(columns[..., 0], x[0], atol=1e-14)
 

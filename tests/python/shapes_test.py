@@ -14,6 +14,8 @@ SHAPES = {
     "both": ({"lengths": np.array([4, 5, 2]), "sizes": SIZES[0]}, 1),
     "band": ({"bandwidth": 2}, 2),
     "wide": ({"bandwidth": 6}, 6),
+    "ring": ({"bandwidth": 2, "ring": True}, 2),
+    "turn": ({"bandwidth": 4, "ring": True}, 4),
 }
 
 
@@ -32,6 +34,8 @@ def inside(shape, options):
 def where_of(options, w, shape):
     """Which entries of D, E and b count."""
     there = inside(shape, options)
+    if "ring" in options:
+        return there[..., :, None] & there[..., None, :], np.ones((*shape[:2], w, *shape[2:]), bool), there
     both = np.zeros((*shape[:2], w, *shape[2:]), bool)
     for k in range(w):
         both[:, : max(shape[1] - k - 1, 0), k] = there[:, k + 1 :, :, None] & there[:, : max(shape[1] - k - 1, 0), None, :]
@@ -41,6 +45,7 @@ def where_of(options, w, shape):
 def problem(name, columns=None, N=5, n=3, batch=3, seed=1):
     """Options, D, E and b with NaN where nothing counts, and where they count."""
     (options, w), rng = SHAPES[name], np.random.default_rng(seed)
+    N -= N % w if "ring" in options else 0
     D = rng.normal(size=(batch, N, n, n))
     D = D + D.swapaxes(-1, -2) + (8 * n + 4 * w) * np.eye(n)
     E, b = rng.normal(size=(batch, N, w, n, n)), rng.normal(size=(batch, N, n, *(() if columns is None else (columns,))))
@@ -50,16 +55,18 @@ def problem(name, columns=None, N=5, n=3, batch=3, seed=1):
     return options, [np.where(which, array, np.nan) for which, array in zip((*kept[:2], of_b), (D, E, b))], (*kept[:2], of_b)
 
 
-def dense(D, E, there):
+def dense(D, E, there, ring=False):
     """A member's matrix, with the identity in the place of rows that there are not."""
     (N, n), w = there.shape, E.shape[1] if E.ndim == 4 else 1
     A = np.eye(N * n).reshape(N, n, N, n)
     for i in range(N):
         own = np.tril(D[i]) + np.tril(D[i], -1).T
         A[i, :, i] = np.where(there[i][:, None] & there[i], own, np.eye(n))
-        for k in range(min(w, N - i - 1)):
-            part = np.where(there[i + k + 1][:, None] & there[i], E[i, k] if E.ndim == 4 else E[i], 0)
-            A[i + k + 1, :, i], A[i, :, i + k + 1] = part, part.T
+        for k in range(w if ring else min(w, N - i - 1)):
+            to = (i + k + 1) % N
+            part = np.where(there[to][:, None] & there[i], E[i, k] if E.ndim == 4 else E[i], 0)
+            A[to, :, i] += part
+            A[i, :, to] += part.T
     return A.reshape(N * n, N * n)
 
 
@@ -67,16 +74,17 @@ def oracle(options):
     """The results of marginals() as a function of arrays."""
 
     def of_member(D, E, b, there):
-        A, (N, n) = dense(D, E, there), there.shape
+        ring = "ring" in options
+        A, (N, n) = dense(D, E, there, ring), there.shape
         right = np.where(there.reshape(b.shape[:2] + (1,) * (b.ndim - 2)), b, 0)
         inverse = np.linalg.inv(A)
         x = (inverse @ right.reshape(N * n, -1)).reshape(b.shape)
         blocks = inverse.reshape(N, n, N, n)
         diagonal = np.where(there[..., None] & there[:, None, :], blocks[range(N), :, range(N)], 0)
         lower = np.zeros_like(E)
-        places = [(i, k) for i in range(N) for k in range(E.shape[1] if E.ndim == 4 else 1) if i + k + 1 < N]
+        places = [(i, k) for i in range(N) for k in range(E.shape[1] if E.ndim == 4 else 1) if ring or i + k + 1 < N]
         for i, k in places:
-            lower[(i, k) if E.ndim == 4 else i] = blocks[i + k + 1, :, i]
+            lower[(i, k) if E.ndim == 4 else i] = blocks[(i + k + 1) % N, :, i]
         return x, np.linalg.slogdet(A)[1], (right * x).sum((0, 1)), diagonal, lower
 
     def results(D, E, b):
@@ -154,7 +162,7 @@ def test_members_under_vmap(face, name):
     axes = (0, 0, 0, None if lengths is None else 0, 0 if np.ndim(options.get("sizes")) == 2 else None)
 
     def of_member(D, E, b, lengths, sizes):
-        shape = {"lengths": lengths, "sizes": sizes, "bandwidth": w}
+        shape = {"lengths": lengths, "sizes": sizes, "bandwidth": w, "ring": options.get("ring", False)}
         f = face.module.factor(D, E, **shape)
         return face.module.solve(D, E, b, **shape), f.quadratic(b), f
 
@@ -228,6 +236,14 @@ def test_borders(face, name, joined):
     assert found == pytest.approx(sum(np.vdot(weight, slopes[k]) for weight, k in zip(weights, places)), rel=1e-7)
 
 
+@pytest.mark.parametrize("name", ["ring", "turn"])
+def test_a_border_of_a_ring_with_a_band(face, name):
+    options, (D, E, b), _ = problem(name)
+    F, C, tip = RNG.normal(size=(3, 4, 2, 3)), np.tile(90 * np.eye(2), (3, 1, 1)), RNG.normal(size=(3, 2))
+    x = face.module.solve(*map(face.give, (D, E)), (face.give(b), face.give(tip)), border=(face.give(F), face.give(C)), **options)
+    all_close(map(face.get, x), trifold.solve(D, E, (b, tip), border=(F, C), **options))
+
+
 @pytest.mark.parametrize("name", ["both", "band"])
 def test_lower_triangles(face, name):
     """An upper triangle may be NaN, and its gradient is zero; that below the diagonal is twice that of both."""
@@ -263,7 +279,7 @@ def test_what_does_not_fit(face):
         (r"sizes has shape \(3,\); give \(3, 5\)", (D, E, b), {"sizes": np.ones(3, int)}),
         ("a ring has no end", (D, E, b), {**options, "ring": True}),
         ("a ring with sizes is not there yet", (D, E, b), {"sizes": 2, "ring": True}),
-        ("a ring with bandwidth is not there yet", (D, wide, b), {"bandwidth": 2, "ring": True}),
+        ("a ring of 5 blocks is solved by 2 at a time", (D, wide, b), {"bandwidth": 2, "ring": True}),
         ("bandwidth and lengths are not there yet together", (D, wide, b), {**options, "bandwidth": 2}),
         ("bandwidth = 0 is out of range; give 1 or more", (D, wide, b), {"bandwidth": 0}),
         ("bandwidth = 2.5 is no whole number", (D, wide, b), {"bandwidth": 2.5}),

@@ -32,6 +32,10 @@ std::vector<double> by_order(const formats::System& system, Order order) {
 }
 
 struct OurChain {
+    OurChain(const Plan& plan, const ChainProblem& problem, Order order, const DeviceTools& tools)
+        : OurChain(plan, problem.arrays(), order, tools) {
+        lengths = uploaded(problem.lengths, tools), sizes = uploaded(problem.sizes, tools);
+    }
     OurChain(const Plan& plan, const formats::System& system, Order order, const DeviceTools& tools)
         : solver(plan),
           columns(system.rhs),
@@ -48,9 +52,17 @@ struct OurChain {
         x.take();
         tip_x.take();
     }
+    static std::shared_ptr<void> uploaded(const std::vector<int>& numbers, const DeviceTools& tools) {
+        if (numbers.empty()) return nullptr;
+        const auto bytes = static_cast<std::int64_t>(numbers.size() * sizeof(int));
+        auto memory = tools.allocate(bytes);
+        tools.upload(memory.get(), numbers.data(), bytes);
+        return memory;
+    }
     Solver solver;
     std::int64_t columns;
     bool has_border;
+    std::shared_ptr<void> lengths, sizes;
     Array d, e, f, c, b, x, tip_b, tip_x;
     Stream stream;
 };
@@ -62,6 +74,7 @@ std::vector<Step> steps_in(const std::shared_ptr<OurChain>& one) {
     FactorOptions<Real> with;
     SweepOptions sweep;
     with.columns = sweep.columns = one->columns;
+    with.lengths = static_cast<const int*>(one->lengths.get()), with.sizes = static_cast<const int*>(one->sizes.get());
     if (one->has_border) {
         with.f = one->f.as<const Real>(), with.c = one->c.as<const Real>();
         with.tip_b = one->tip_b.as<const Real>(), with.tip_x = one->tip_x.as<Real>();
@@ -132,22 +145,26 @@ std::string output_of(const std::string& command) {
 /// `trifold solve` in processes of their own, with a cache of their own that is empty at first. NVRTC keeps nothing.
 struct Starts {
     Starts(const ChainProblem& problem, const std::string& device, const Tuning& tuning) {
-        const auto& [spec, system] = problem;
+        const auto& spec = problem.spec;
+        const auto& system = problem.arrays();
         const auto n = system.block, horizon = system.horizon, batch = system.batch;
         const auto write = [&](const char* name, const std::vector<std::int64_t>& shape, const std::vector<double>& values) {
             formats::write_file(directory.path() / name, formats::format_npy({shape, spec.precision, values}));
         };
         write("D.npy", {batch, horizon, n, n}, system.d);
-        write("E.npy", {batch, system.couplings(), n, n}, system.e);
+        const bool is_band = problem.band.has_value();
+        write("E.npy", is_band ? std::vector{batch, horizon, system.bandwidth, n, n} : std::vector{batch, system.couplings(), n, n},
+              system.e);
         const auto a = system.border;
         write("b.npy", a > 0 ? std::vector{batch, system.rows, system.rhs} : std::vector{batch, horizon, n, system.rhs}, system.b);
         write("F.npy", {batch, horizon, a, n}, system.f);
         write("C.npy", {batch, a, a}, system.c);
         command = fmt::format(
-            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy{} --json --device {} --schedule {}{}{} "
+            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy{}{} --json --device {} --schedule {}{}{} "
             "2>&1",
-            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), a > 0 ? " F.npy C.npy" : "", device,
-            tuning.schedule, spec.precision == Precision::mixed ? " --precision mixed" : "",
+            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), a > 0 ? " F.npy C.npy" : "",
+            is_band && system.ring ? " --ring" : "", device, tuning.schedule,
+            spec.precision == Precision::mixed ? " --precision mixed" : "",
             tuning.workers > 1 ? fmt::format(" --workers {}", tuning.workers) : "");
     }
     double start(bool cold) {
@@ -174,7 +191,7 @@ Contender our_chain(const ChainProblem& problem, const Device& device, const Tun
     spec.order = form.order;
     if (form.panel > 0) spec.rhs = form.panel;
     spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
-    const auto one = std::make_shared<OurChain>(Plan(spec, device, tuning), problem.system, form.order, tools);
+    const auto one = std::make_shared<OurChain>(Plan(spec, device, tuning), problem, form.order, tools);
     return {.steps = spec.precision == Precision::f32 ? steps_in<float>(one) : steps_in<double>(one),
             .take_solution = [one, members = problem.system.batch] { return formats::joined(members, one->x.take(), one->tip_x.take()); },
             .complete =

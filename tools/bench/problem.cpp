@@ -30,31 +30,17 @@ std::vector<double> random_numbers(std::int64_t count, std::uint64_t seed) {
     return all;
 }
 
-/// Couples the last block to the first.
-void close(formats::System& system, std::uint64_t seed) {
-    const auto n = system.block, each = (system.horizon - 1) * n * n;
-    const auto closing = random_numbers(system.batch * n * n, seed);
-    std::vector<double> e;
-    for (std::int64_t member = 0; member < system.batch; ++member) {
-        e.insert(e.end(), system.e.begin() + member * each, system.e.begin() + (member + 1) * each);
-        e.insert(e.end(), closing.begin() + member * n * n, closing.begin() + (member + 1) * n * n);
-    }
-    system.e = std::move(e);
-    system.ring = true;
-    for (std::int64_t row = 0; row < system.batch * system.chain_rows(); ++row)
-        system.d[at(row * n + row % n)] += static_cast<double>(2 * n);
-}
-
-void add_border(formats::System& system, std::int64_t border, std::uint64_t seed) {
-    const auto rows = system.chain_rows();
-    const auto chain = system.b, tips = random_numbers(system.batch * border * system.rhs, seed);
-    system.f = random_numbers(system.batch * rows * border, seed + 1);
-    system.c.assign(at(system.batch * border * border), 0);
-    for (std::int64_t row = 0; row < system.batch * border; ++row)
-        system.c[at(row * border + row % border)] = static_cast<double>(4 * rows);
-    system.border = border;
-    system.rows += border;
-    system.b = formats::joined(system.batch, chain, tips);
+/// The chain that a band is solved as.
+formats::System folded_system(const ChainProblem& one) {
+    const auto& given = *one.band;
+    const auto n = given.block, horizon = given.horizon, batch = given.batch, a = given.border;
+    const auto array = [](std::vector<std::int64_t> shape, const std::vector<double>& values) {
+        return formats::Array{std::move(shape), Precision::f64, values};
+    };
+    const auto d = array({batch, horizon, n, n}, given.d), e = array({batch, horizon, given.bandwidth, n, n}, given.e),
+               b = array(a > 0 ? std::vector{batch, given.rows, given.rhs} : std::vector{batch, horizon, n, given.rhs}, given.b),
+               f = array({batch, horizon, a, n}, given.f), c = array({batch, a, a}, given.c);
+    return formats::assemble({d, e, &b, a > 0 ? &f : nullptr, a > 0 ? &c : nullptr, given.ring}, Precision::f64);
 }
 
 double worst_of(const std::vector<double>& residuals) {
@@ -130,7 +116,8 @@ void shuffle(SparseProblem& one, std::uint64_t seed) {
 }  // namespace
 
 double residual_of(const Problem& problem, const std::vector<double>& x) {
-    if (const auto* chain = std::get_if<ChainProblem>(&problem)) return worst_of(formats::relative_residuals(chain->system, x));
+    if (const auto* chain = std::get_if<ChainProblem>(&problem))
+        return worst_of(formats::relative_residuals(chain->system, formats::with_padding(chain->system, x)));
     if (const auto* image = std::get_if<ImageProblem>(&problem))
         return worst_of(formats::relative_residuals(image->system, image->spec, x));
     const auto& sparse = std::get<SparseProblem>(problem);
@@ -140,9 +127,19 @@ double residual_of(const Problem& problem, const std::vector<double>& x) {
 ChainProblem make_chain(std::string_view name, const Spec& spec, std::uint64_t seed) {
     ChainProblem one{spec, problems::make(name, {spec.block, spec.horizon, spec.rhs, spec.batch}, seed)};
     auto& system = one.system;
-    if (spec.ring) close(system, seed + 1);
-    if (spec.border > 0) add_border(system, spec.border, seed + 2);
+    if (spec.bandwidth > 1)
+        problems::add_band(system, spec.bandwidth, spec.ring, seed);
+    else if (spec.ring)
+        problems::close_ring(system, seed);
+    if (spec.border > 0) problems::add_border(system, spec.border, seed);
+    if (spec.lengths) one.lengths = problems::counts(spec.batch, spec.horizon, seed + 1);
+    if (spec.sizes) one.sizes = problems::counts(spec.batch * spec.horizon, spec.block, seed + 2);
+    problems::shorten(system, one.lengths, one.sizes);
     round_to(spec.precision, {&system.d, &system.e, &system.f, &system.c, &system.b});
+    if (spec.bandwidth > 1) {
+        one.band = std::move(system);
+        system = folded_system(one);
+    }
     return one;
 }
 

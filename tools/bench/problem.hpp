@@ -17,6 +17,9 @@ namespace trifold::bench {
 struct ChainProblem {
     Spec spec;
     formats::System system;
+    std::optional<formats::System> band = std::nullopt;  ///< the caller's arrays of a band, whose System is the chain that it is solved as
+    std::vector<int> lengths = {}, sizes = {};           ///< of the Spec, if it has any
+    const formats::System& arrays() const { return band ? *band : system; }
 };
 
 struct ImageProblem {
@@ -53,7 +56,8 @@ enum class Family { tridiagonal, grid, sparse };
 /// sparse systems |b - A x| / |b|.
 double residual_of(const Problem& problem, const std::vector<double>& x);
 
-/// One of the problems of tools/problems, b included. A ring and a border are random, with diagonals that make room for them.
+/// One of the problems of tools/problems, b included. Shapes are random: rings, bands and borders, lengths from 1 to N
+/// and sizes from 1 to n.
 ChainProblem make_chain(std::string_view name, const Spec& spec, std::uint64_t seed);
 ImageProblem make_image(std::string_view name, const GridSpec& spec, std::uint64_t seed);
 

@@ -120,7 +120,8 @@ class Reader {
             const auto w = system_.bandwidth = shape[lead_ + 1];
             if (w < 1 || w > max_block / n || shape != of_all({horizon, w, n, n}))
                 fail(fmt::format("E of a band must be {}, where w is 1 to {}", open_text("w", {n, n}), max_block / n));
-            return;
+            system_.ring = arrays_.ring;
+            return validate({.block = n, .horizon = horizon, .ring = arrays_.ring, .bandwidth = w});
         }
         const auto fits = [&](const Extents& one) { return shape == of_all(one) || (lead_ > 0 && shape == one); };
         system_.ring = !is_chain && fits({horizon, n, n});
@@ -184,18 +185,19 @@ class Reader {
         chain.horizon = (horizon + w - 1) / w;
         const auto sized = [&](std::int64_t each) { return std::vector<double>(static_cast<std::size_t>(system_.batch * each)); };
         chain.d = sized(chain.chain_rows() * chain.block);
-        chain.e = sized((chain.horizon - 1) * chain.block * chain.block);
+        chain.e = sized(chain.couplings() * chain.block * chain.block);
         chain.f = sized(chain.chain_rows() * a);
         for (std::int64_t at = 0; at < system_.batch * horizon; ++at) {
             const auto member = at / horizon, i = at % horizon;
-            const auto put = [&](const double* from, std::int64_t row) {  // block (row, i)
+            const auto put = [&](const double* from, std::int64_t row) {  // block (row, i), beyond N in a ring
                 auto& to = row / w == i / w ? chain.d : chain.e;
-                const auto block = row / w == i / w ? member * chain.horizon + i / w : member * (chain.horizon - 1) + i / w;
+                const auto block = row / w == i / w ? member * chain.horizon + i / w : member * chain.couplings() + i / w;
                 for (std::int64_t r = 0; r < n; ++r)
                     std::copy_n(from + r * n, n, to.begin() + (block * chain.block + row % w * n + r) * chain.block + i % w * n);
             };
             put(system_.d.data() + at * n * n, i);
-            for (std::int64_t k = 0; k < w && i + k + 1 < horizon; ++k) put(system_.e.data() + (at * w + k) * n * n, i + k + 1);
+            for (std::int64_t k = 0; k < w && (system_.ring || i + k + 1 < horizon); ++k)
+                put(system_.e.data() + (at * w + k) * n * n, i + k + 1);
             for (std::int64_t r = 0; r < a; ++r)
                 std::copy_n(system_.f.begin() + (at * a + r) * n, n,
                             chain.f.begin() + ((member * chain.horizon + i / w) * a + r) * chain.block + i % w * n);

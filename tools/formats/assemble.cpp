@@ -51,8 +51,10 @@ class Scatter {
         const auto row = mirrored && symmetric_ ? entry.column : entry.row, column = mirrored && symmetric_ ? entry.row : entry.column;
         if (std::max(row, column) >= chain_) return add_to_border(row, column, entry, number);
         const auto i = row / n, j = column / n, r = row % n, c = column % n;
-        if (system_.ring && std::abs(i - j) == system_.horizon - 1) return close(i == 0, i == 0 ? r : c, i == 0 ? c : r, entry, number);
-        if (std::abs(row / (n / w) - column / (n / w)) > w) return outside(entry, number);
+        const auto apart = std::abs(row / (n / w) - column / (n / w));
+        const bool closes = system_.ring && std::abs(i - j) == system_.horizon - 1;
+        if ((closes ? system_.horizon * w - apart : apart) > w) return outside(entry, number);
+        if (closes) return close(i == 0, i == 0 ? r : c, i == 0 ? c : r, entry, number);
         if (i == j)
             put(d_, (i * n + r) * n + c, entry, number);
         else if (i > j)

@@ -46,6 +46,7 @@ struct Arrays {
     const Array& e;                          ///< (N-1,n,n), which a batch may share; of a ring (N,n,n), of a band (N,w,n,n)
     const Array* b = nullptr;                ///< (N,n) or (N,n,m); with a border (N n + a) or (N n + a,m). None: zero
     const Array *f = nullptr, *c = nullptr;  ///< of a border, (N,a,n) and (a,a)
+    bool ring = false;                       ///< whether a band is one
 };
 /// Throws InputError, which names the first value that is not finite in the precision. Without b there are chains alone.
 System assemble(const Arrays& arrays, Precision precision);

@@ -76,7 +76,7 @@ class Pattern {
             for (const bool ring : {false, true}) {
                 Shape one{.block = least_block(a_.rows - border, bandwidth, ring), .bandwidth = bandwidth, .ring = ring, .border = border};
                 one.flops = flops_of(one.block, a_.rows - border, ring, border);
-                if (one.block <= max_block && (!ring || bandwidth == 1)) candidates.push_back(one);
+                if (one.block <= max_block) candidates.push_back(one);
             }
         std::ranges::stable_sort(candidates, {}, &Shape::flops);
         std::optional<Shape> best;
@@ -110,7 +110,7 @@ class Pattern {
     std::int64_t block_of(const Shape& candidate, std::vector<std::int64_t>& banded) const {
         const auto rows = a_.rows - candidate.border, w = candidate.bandwidth;
         if (candidate.ring) {
-            for (auto n = candidate.block; n <= std::min(rows / 3, max_block); ++n)
+            for (auto n = (candidate.block + w - 1) / w * w; n <= std::min(rows / 3, max_block); n += w)
                 if (is_ring(rows, n)) return n;
             return 0;
         }
@@ -157,7 +157,7 @@ Shape infer_shape(const SparseMatrix& a, const Stated& stated) {
     if (stated.block) {
         Shape shape{.block = *stated.block * bandwidth, .bandwidth = bandwidth, .border = stated.border.value_or(0)};
         const auto rows = a.rows - shape.border;
-        shape.ring = bandwidth == 1 && pattern.is_ring(rows, shape.block);
+        shape.ring = pattern.is_ring(rows, shape.block);
         shape.flops = flops_of(shape.block, rows, shape.ring, shape.border);
         return shape;
     }

@@ -220,7 +220,81 @@ System build(const Sizes& sizes, std::uint64_t seed, void (*fill)(const Member&,
     return system;
 }
 
+/// Numbers of each member, other ones for each use.
+Matrix numbers(const System& system, std::int64_t each, std::uint64_t seed, std::uint64_t use) {
+    Matrix all;
+    for (std::int64_t member = 0; member < system.batch; ++member) {
+        Random random(seed + static_cast<std::uint64_t>(member) + (use << 32));
+        const auto own = filled(each, [&] { return random.signed_uniform(); });
+        all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+}
+void raise_diagonals(System& system, std::int64_t by) {
+    const auto n = system.block;
+    for (std::int64_t row = 0; row < system.batch * system.chain_rows(); ++row)
+        system.d[static_cast<std::size_t>(row * n + row % n)] += static_cast<double>(by);
+}
+
 }  // namespace
+
+void close_ring(System& system, std::uint64_t seed) {
+    const auto square = system.block * system.block, each = (system.horizon - 1) * square;
+    const auto closing = numbers(system, square, seed, 1);
+    Matrix e;
+    for (std::int64_t member = 0; member < system.batch; ++member) {
+        e.insert(e.end(), system.e.begin() + member * each, system.e.begin() + (member + 1) * each);
+        e.insert(e.end(), closing.begin() + member * square, closing.begin() + (member + 1) * square);
+    }
+    system.e = std::move(e);
+    system.ring = true;
+    raise_diagonals(system, 2 * system.block);
+}
+
+void add_band(System& system, std::int64_t bandwidth, bool ring, std::uint64_t seed) {
+    system.e = numbers(system, system.chain_rows() * bandwidth * system.block, seed, 2);
+    system.bandwidth = bandwidth;
+    system.ring = ring;
+    raise_diagonals(system, 2 * bandwidth * system.block);
+}
+
+void add_border(System& system, std::int64_t border, std::uint64_t seed) {
+    const auto rows = system.chain_rows();
+    const auto chain = system.b;
+    system.f = numbers(system, rows * border, seed, 3);
+    system.c.assign(static_cast<std::size_t>(system.batch * border * border), 0);
+    for (std::int64_t row = 0; row < system.batch * border; ++row)
+        system.c[static_cast<std::size_t>(row * border + row % border)] = static_cast<double>(4 * rows);
+    system.border = border;
+    system.rows += border;
+    system.b = formats::joined(system.batch, chain, numbers(system, border * system.rhs, seed, 4));
+}
+
+std::vector<int> counts(std::int64_t count, std::int64_t most, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<int> all(static_cast<std::size_t>(count));
+    for (auto& one : all) one = 1 + static_cast<int>(random.uniform() * static_cast<double>(most));
+    return all;
+}
+
+void shorten(System& system, const std::vector<int>& lengths, const std::vector<int>& sizes) {
+    const auto n = system.block, horizon = system.horizon, a = system.border, m = system.rhs;
+    const auto at = [](std::int64_t k) { return static_cast<std::size_t>(k); };
+    for (std::int64_t block = 0; block < system.batch * horizon && lengths.size() + sizes.size() > 0; ++block) {
+        const auto member = block / horizon, k = block % horizon;
+        const auto rows = !lengths.empty() && k >= lengths[at(member)] ? 0 : sizes.empty() ? n : sizes[at(block)];
+        for (auto r = rows; r < n; ++r) {
+            const auto ahead = (member * (horizon - 1) + k) * n * n, before = ahead - n * n;  // E's blocks on both sides
+            for (std::int64_t c = 0; c < n; ++c) {
+                system.d[at((block * n + r) * n + c)] = system.d[at((block * n + c) * n + r)] = r == c ? 1 : 0;
+                if (k > 0) system.e[at(before + r * n + c)] = 0;
+                if (k + 1 < horizon) system.e[at(ahead + c * n + r)] = 0;
+            }
+            std::fill_n(system.b.begin() + (member * (horizon * n + a) + k * n + r) * m, m, 0.0);
+            for (std::int64_t j = 0; j < a; ++j) system.f[at((block * a + j) * n + r)] = 0;
+        }
+    }
+}
 
 System make(std::string_view name, const Sizes& sizes, std::uint64_t seed) {
     static constexpr std::pair<std::string_view, void (*)(const Member&, Random&)> problems[]{

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "tools/formats/assemble.hpp"
 #include "tools/formats/grid.hpp"
@@ -22,6 +23,17 @@ struct Sizes {
 ///             H = normal / sqrt(n), Q = 0.04 U diag(0.5 .. 1.5) U' with U random orthogonal, R = I, the observations of a simulated
 ///             path. n must be even
 formats::System make(std::string_view name, const Sizes& sizes, std::uint64_t seed);
+
+/// Shapes for a problem, by numbers uniform in (-1, 1) and diagonals that make room for them. A band has new couplings in place of those
+/// that there are, (N, w, n, n): its System then is in the caller's blocks. A border comes last.
+void close_ring(formats::System& system, std::uint64_t seed);
+void add_band(formats::System& system, std::int64_t bandwidth, bool ring, std::uint64_t seed);
+void add_border(formats::System& system, std::int64_t border, std::uint64_t seed);
+/// Lengths or sizes, uniform in 1 to `most`.
+std::vector<int> counts(std::int64_t count, std::int64_t most, std::uint64_t seed);
+/// Puts the identity beyond the lengths of members and the sizes of blocks, and zeros into b and a border. Where there are none, all are
+/// whole.
+void shorten(formats::System& system, const std::vector<int>& lengths, const std::vector<int>& sizes);
 
 inline formats::System socu(const Sizes& sizes, std::uint64_t seed) { return make("socu", sizes, seed); }
 inline formats::System blockdss(const Sizes& sizes, std::uint64_t seed) { return make("blockdss", sizes, seed); }

@@ -153,7 +153,7 @@ std::vector<std::int64_t> BoundChain::diagonal_of_inverse(const Members& members
 }
 std::vector<std::int64_t> BoundChain::lower_of_inverse(const Members& members) const {
     const auto n = bandwidth() * block();
-    return members.shape({bandwidth() == 1 ? couplings() : (blocks() - 1) / bandwidth(), n, n});
+    return members.shape({bandwidth() == 1 ? couplings() : ring() ? blocks() / bandwidth() : (blocks() - 1) / bandwidth(), n, n});
 }
 
 void BoundChain::read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name) {

@@ -64,6 +64,7 @@ class BoundChain : protected Bound {
     /// Blocks below each diagonal block.
     virtual std::int64_t bandwidth() const { return 1; }
     virtual MatrixKind matrix() const { return MatrixKind::positive_definite; }
+    virtual bool ring() const { return false; }
     /// Makes a call, with the lock of Python given up.
     virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
     /// Before a sweep of that many right-hand sides.

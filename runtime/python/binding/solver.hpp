@@ -51,6 +51,7 @@ class BoundSolver : public BoundChain {
     bool has_sizes() const override { return spec().sizes; }
     std::int64_t bandwidth() const override { return spec().bandwidth; }
     MatrixKind matrix() const override { return spec().matrix; }
+    bool ring() const override { return spec().ring; }
     void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;
     void widen(std::int64_t columns) override;
     /// The shape of quadratics, one for each right-hand side.

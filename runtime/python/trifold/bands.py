@@ -12,6 +12,7 @@ from .arrays import ArrayLike
 from .batches import Together, fitting, library
 from .errors import SpecError
 from .namespaces import Namespace, namespace_of
+from .options import flag
 
 np: Any = numpy
 
@@ -36,7 +37,7 @@ def unfolded(plan: Any, diagonal: Any, lower: Any) -> tuple[Any, Any]:
     outer = tuple(diagonal.shape[:-3])
     whole = diagonal.reshape((*outer, -1, w, n, w, n))
     parts = lower.reshape((*outer, -1, w, n, w, n))
-    below = space.concatenate([parts, space.zeros_like(whole[..., :1, :, :, :, :])], -5)  # the last block has none
+    below = parts if plan.ring else space.concatenate([parts, space.zeros_like(whole[..., :1, :, :, :, :])], -5)  # the last has none
 
     def at(p: int, q: int) -> Any:
         """Block q of each fold, and the p-th from the fold's first one."""
@@ -47,17 +48,19 @@ def unfolded(plan: Any, diagonal: Any, lower: Any) -> tuple[Any, Any]:
         return together.reshape((*outer, -1, *together.shape[len(outer) + 2 :]))[..., :horizon, :, :]
 
     beside = [joined([at(q + k, q) for q in range(w)], len(outer) + 1) for k in range(w + 1)]
+    if plan.ring:
+        return beside[0], space.stack(beside[1:], -3)
     ends = [(part, horizon - k) for k, part in enumerate(beside[1:], 1)]
     kept = [space.concatenate([part[..., : max(end, 0), :, :], 0 * part[..., max(end, 0) :, :, :]], -3) for part, end in ends]
     return beside[0], space.stack(kept, -3)
 
 
-def folded(D: ArrayLike, E: ArrayLike, b: ArrayLike) -> tuple[Any, Any, Any]:
+def folded(D: ArrayLike, E: ArrayLike, b: ArrayLike, *, ring: bool = False) -> tuple[Any, Any, Any]:
     """(D, E, b) of the chain that a band is solved by, for whatever takes chains alone.
 
     D: (N, n, n), E: (N, w, n, n), as solve(bandwidth=w) takes them; b: (N, n), or (N, n, m), with the batch axis of D. The results have
     ceil(N / w) blocks of w n rows, the last filled up with the identity, and zeros of b: x is what x.reshape(-1, n)[:N] has, with the batch
-    axis in front. Arrays of NumPy, CuPy, torch or JAX, with derivatives. Raises SpecError on shapes that do not fit.
+    axis in front. Of a ring they are one. Arrays of NumPy, CuPy, torch or JAX, with derivatives. Raises SpecError on what does not fit.
     """
     space = namespace_of([D, E, b])
     blocks, below, right = space.symmetric(space.array(D, "D")), space.array(E, "E"), space.array(b, "b")
@@ -66,24 +69,33 @@ def folded(D: ArrayLike, E: ArrayLike, b: ArrayLike) -> tuple[Any, Any, Any]:
             f"D has shape {tuple(blocks.shape)}, E {tuple(below.shape)} and b {tuple(right.shape)}; give (N, n, n), (N, w, n, n) and (N, n)"
         )
     axis, w = blocks.ndim - 3, below.shape[-3]
-    return *folded_blocks(space, blocks, expect_band(blocks, below, w)), folded_rows(right, axis, w)
+    ring = flag(ring, "ring")
+    return *folded_blocks(space, blocks, expect_band(blocks, below, w, ring), ring), folded_rows(right, axis, w)
 
 
-def expect_band(D: Any, E: Any, bandwidth: int) -> Any:
-    """E, with zeros for the blocks that lead beyond the last one. Raises where it does not fit D."""
+def expect_band(D: Any, E: Any, bandwidth: int, ring: bool = False) -> Any:
+    """E, with zeros for the blocks that lead beyond the last one; a ring has none. Raises where it does not fit D."""
     horizon, n = D.shape[-3], D.shape[-1]
     fits = (horizon, bandwidth, n, n)
     if E is None or tuple(E.shape[-4:]) != fits:
         given = "is missing" if E is None else f"has shape {tuple(E.shape)}"
         raise SpecError(f"E {given}; give {fits}, as D has {horizon} blocks")
+    if ring:
+        return E
     space = namespace_of([E])
     inside = np.arange(horizon)[:, None] + np.arange(bandwidth) + 1 < horizon
     return space.xp.where(space.constant(inside)[..., None, None] > 0, E, space.constant(0.0))
 
 
-def folded_blocks(space: Namespace, D: Any, E: Any) -> tuple[Any, Any]:
+def folded_blocks(space: Namespace, D: Any, E: Any, ring: bool = False) -> tuple[Any, Any]:
     """D and E of the chain, from those of a band without entries beyond the last block. Of D lower triangles are read."""
     horizon, w, n = D.shape[-3], E.shape[-3], D.shape[-1]
+    if ring and horizon % w != 0:
+        more = next(k for k in range(min(w, horizon), horizon + 1) if horizon % k == 0)
+        raise SpecError(
+            f"a ring of {horizon} blocks is solved by {w} at a time, and {horizon % w} are left at its seam; give bandwidth = {more}, "
+            f"with zeros in E beyond {w}"
+        )
     front, count, axis = tuple(D.shape[:-3]), -(-horizon // w), D.ndim - 3
     beyond = space.constant(np.arange(count * w) >= horizon)[:, None, None] > 0
     own = space.xp.where(beyond, space.constant(np.eye(n)), _filled_up(D, axis, w))
@@ -101,7 +113,8 @@ def folded_blocks(space: Namespace, D: Any, E: Any) -> tuple[Any, Any]:
     inner = joined(columns, p - q)
     below_diagonal = space.constant(np.kron(p >= q, np.ones((n, n)))) > 0
     inner = space.xp.where(below_diagonal, inner, inner.swapaxes(-1, -2))
-    return inner, joined(columns[..., :-1, :, :, :], p - q + w) if count > 1 else None
+    coupled = count if ring else count - 1
+    return inner, joined(columns[..., :coupled, :, :, :], p - q + w) if coupled > 0 else None
 
 
 def folded_rows(b: Any, axis: int, bandwidth: int) -> Any:

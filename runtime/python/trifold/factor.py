@@ -69,8 +69,6 @@ def _solver_for(D: Any, b: Any, operations: str, settings: dict[str, Any], rhs: 
     if matrix == "general" and operations == "all":
         operations = ""  # all but the selected inverse, which such a matrix has not
     border = 0 if settings["border"] is None else rows_of(settings["border"])
-    if operations == "all" and border > 0 and bandwidth > 1:
-        operations = ""  # all but the selected inverse, which such a matrix has not
     operations = _MIXED if mixed else operations
     schedule, workers = settings.pop("schedule"), settings.pop("workers")
     lengths, sizes = settings["lengths"] is not None, settings["sizes"] is not None
@@ -122,7 +120,7 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     zero beyond.
 
     bandwidth, w: each block is coupled to the next w. E is (N, w, n, n), and E[i, k] is block (i + k + 1, i) of A; those beyond the last
-    block are not used. solveh_banded() takes bands of numbers.
+    block are not used, and lead on from the first in a ring, whose N is a multiple of w. solveh_banded() takes bands of numbers.
 
     matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P, without interchanges. A zero pivot
     raises NotPositiveDefinite, and NearlySingular where L grew so much that few digits are left. Factor.status has the negative pivots.
@@ -176,7 +174,8 @@ def _bordered_marginals(D: Any, E: Any, b: Any, settings: dict[str, Any]) -> Bor
     solver.factor(blocks, E, **settings)
     y, quadratic = solver.forward_quadratic(pair)
     x = solver.backward(y, check=settings["check"])
-    of_A = (solver.log_determinant(), quadratic, *solver.selected_inverse(check=settings["check"]))
+    diagonal, lower, *places = solver.selected_inverse(check=settings["check"])
+    of_A = (solver.log_determinant(), quadratic, *unfolded(solver.plan, diagonal, lower), *places)
     return BorderedMarginals(joined(x), *(give_back(blocks, part) for part in of_A))
 
 

@@ -35,10 +35,10 @@ def matvec(
     """A x. D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), or None when N is 1; x: (N, n), or (N, n, m).
 
     ring: E has N blocks, of which the last couples the last block to the first. bandwidth, w: E is (N, w, n, n), and E[i, k] is block
-    (i + k + 1, i). lengths and sizes are those of solve(): what D, E and x hold beyond them is not used, and A x is zero there.
-    upper, in the shape of E: blocks (i, i + 1) of a general A, of which all of D is read; in a ring the last is A(N - 1, 0). Each may
-    have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; without upper those of D are
-    symmetric. Raises SpecError on what does not fit.
+    (i + k + 1, i), of a ring ((i + k + 1) mod N, i). lengths and sizes are those of solve(): what D, E and x hold beyond is not used, and
+    A x is zero there. upper, in the shape of E: blocks (i, i + 1) of a general A, of which all of D is read; in a ring the last is
+    A(N - 1, 0). Each may have batch axes in front, which are broadcast. Arrays of NumPy, CuPy, torch or JAX, with gradients; without upper
+    those of D are symmetric. Raises SpecError on what does not fit.
     """
     w = expect_together(ring, lengths, sizes, bandwidth, upper)
     space, blocks, below = _read(D, E, x, ring=ring, bandwidth=w)
@@ -54,8 +54,8 @@ def matvec(
     above = _above(space, below, upper)
     with space.exact():
         result = (space.symmetric(blocks) if upper is None else blocks) @ given
-        if ring:
-            result = result + space.xp.roll(below @ given, 1, -3) + above @ space.xp.roll(given, -1, -3)
+        for k, (part, other) in enumerate(zip(_of_ring(below, w), _of_ring(above, w)) if ring else [], 1):
+            result = result + space.xp.roll(part @ given, k, -3) + other @ space.xp.roll(given, -k, -3)
         for k, (part, other) in enumerate([] if ring else zip(_couplings(below, horizon, w), _couplings(above, horizon, w)), 1):
             down, up = part @ given[..., :-k, :, :], other @ given[..., k:, :, :]
             none = 0 * result[..., :k, :, :]
@@ -86,7 +86,7 @@ def to_dense(
     at, place = np.eye(horizon), "...kab,ik,jk->...iajb"
     with space.exact():
         result = space.xp.einsum(place, blocks, space.constant(at), space.constant(at))
-        beside = [(lower, above)] if ring else zip(_couplings(lower, horizon, w), _couplings(above, horizon, w))
+        beside = zip(*((_of_ring(one, w) if ring else _couplings(one, horizon, w)) for one in (lower, above)))
         for k, (part, other) in enumerate(beside, 1):
             count = part.shape[-3]
             first, second = space.constant(np.roll(at, k, 0)[:, :count]), space.constant(at[:, :count])
@@ -111,14 +111,19 @@ def _above(space: Namespace, E: Any, upper: Any) -> Any:
     return given
 
 
+def _of_ring(E: Any, bandwidth: int) -> list[Any]:
+    """Its blocks by how far ahead they lead."""
+    return [E] if bandwidth == 1 else [E[..., k, :, :] for k in range(bandwidth)]
+
+
 def expect_together(ring: Any, lengths: Any, sizes: Any, bandwidth: Any, upper: Any = None) -> int:
     """The bandwidth. Raises where shapes are asked for that there are not together."""
     ring, w = flag(ring, "ring"), whole(bandwidth, "bandwidth", 1)
     own = "lengths" if lengths is not None else "sizes" if sizes is not None else ""
     if ring and lengths is not None:
         raise SpecError("a ring has no end, so its members have no lengths of their own; leave ring or lengths out")
-    if ring and (own or w > 1):
-        raise SpecError(f"a ring with {own or 'bandwidth'} is not there yet; leave one of them out")
+    if ring and own:
+        raise SpecError(f"a ring with {own} is not there yet; leave one of them out")
     if upper is not None and (own or w > 1):
         raise SpecError(f"a general matrix with {own or 'bandwidth'} is not there yet; leave upper or {own or 'bandwidth'} out")
     if w > 1 and own:
@@ -210,7 +215,7 @@ def _read(D: Any, E: Any, *others: Any, ring: bool = False, bandwidth: int = 1) 
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     horizon, n = D.shape[-3], D.shape[-1]
     if bandwidth > 1:
-        return space, D, expect_band(D, E if E is None else space.array(E, "E"), bandwidth)
+        return space, D, expect_band(D, E if E is None else space.array(E, "E"), bandwidth, flag(ring, "ring"))
     couplings = horizon if flag(ring, "ring") else horizon - 1
     if E is None and couplings > 0:
         raise SpecError(f"E is None; give {(couplings, n, n)}, as D has {horizon} blocks")

@@ -29,6 +29,7 @@ class Shape(NamedTuple):
 
     inside: Any  #: which rows there are: (N, n), with the batch axis of D
     bandwidth: int
+    ring: bool = False
 
     @property
     def horizon(self) -> int:
@@ -92,7 +93,7 @@ class Call(NamedTuple):
     def _found(self, function: Any, border: dict[str, Any], options: dict[str, Any]) -> Any:
         given = (self.D, self.E) if self.b is None else (self.D, self.E, self.b)
         try:
-            return function(*given, **border, **options)
+            return function(*given, **border, **({"ring": True} if self.shape.ring else {}), **options)
         except NotPositiveDefinite as error:
             raise _of_band(error, self.shape) from None
 
@@ -107,11 +108,11 @@ def shaped(D: Any, E: Any, b: Any, lengths: Any, sizes: Any, bandwidth: Any, rin
         raise SpecError(f"D has shape {tuple(D.shape)}; give (N, n, n), or (batch, N, n, n)")
     space, fits = namespace_of([D]), (*D.shape[:-3], D.shape[-3] - 1, *D.shape[-2:])
     if w > 1:
-        E = expect_band(D, E, w)
+        E = expect_band(D, E, w, ring)
     elif (E is None and fits[-3] > 0) or (E is not None and tuple(E.shape) != fits):
         raise SpecError(f"E {'is missing' if E is None else f'has shape {tuple(E.shape)}'}; give {fits}, as D has {tuple(D.shape)}")
-    D, E, inside = shortened_blocks(space, D, E, lengths, sizes) if w == 1 else (*folded_blocks(space, D, E), _all(space, D))
-    shape = Shape(inside, w)
+    D, E, inside = shortened_blocks(space, D, E, lengths, sizes) if w == 1 else (*folded_blocks(space, D, E, ring), _all(space, D))
+    shape = Shape(inside, w, ring)
     if border is not None:
         return _bordered(shape, D, E, b, border)
 
@@ -193,7 +194,9 @@ class ShapedFactor(NamedTuple):
 
     @property
     def _shape(self) -> Shape:
-        return Shape(self.inside, int(self.chain.D.shape[-1]) // int(self.inside.shape[-1]))
+        blocks, E = self.chain.D, self.chain.E
+        is_ring = E is not None and E.shape[-3] == blocks.shape[-3]
+        return Shape(self.inside, int(blocks.shape[-1]) // int(self.inside.shape[-1]), is_ring)
 
     def _swept(self, sweep: Any, b: Any, name: str) -> Any:
         b, back, _ = self._fitting(b, name)

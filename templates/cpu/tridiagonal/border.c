@@ -3,7 +3,7 @@
 #include "cpu/tridiagonal/border_constants.c"
 #include "cpu/vectors.c"
 
-enum { n = BLOCK, a = BORDER, JOINED = BORDER + MOST_RHS };
+enum { n = BLOCK, a = BORDER, JOINED = BORDER + MOST_RHS, SUMS = BORDER * JOINED, TOGETHER = (63 + BLOCK) / BLOCK };
 
 typedef struct {
     const trifold_args* args;
@@ -20,7 +20,7 @@ INLINE integer place_of(const problem* p, integer block) {
     return p->member * p->args->b_strides.member + block * p->args->b_strides.stage;
 }
 INLINE real* part_of(const problem* p, integer split) {
-    return (real*)workspace_at(p, p->at->products) + (p->member * p->at->splits + split) * (integer)(a * JOINED);
+    return (real*)workspace_at(p, p->at->products) + (p->member * p->at->splits + split) * (integer)(2 * SUMS);
 }
 INLINE real* s_of(const problem* p) { return (real*)workspace_at(p, p->at->s) + p->member * a * a; }
 INLINE real* t_of(const problem* p, integer column) { return (real*)workspace_at(p, p->at->t) + (p->member * MOST_RHS + column) * a; }
@@ -66,26 +66,43 @@ INLINE real dot(const real* x, const real* y) {
     return sum;
 }
 
+/* Adds to a sum, behind which stands SUMS further on what rounding has lost: many like numbers would be rounded to the same side. */
+INLINE void add(real* to, real value) {
+    const real before = *to, whole = before + value, part = whole - before;
+    to[SUMS] += (before - (whole - part)) + (value - part);
+    *to = whole;
+}
+
 /* Y'[Y y] over a part of the blocks. */
 NOINLINE void multiply(const problem* p, integer split) {
-    const integer each = (p->at->horizon + p->at->splits - 1) / p->at->splits;
+    const integer each = (p->at->horizon + p->at->splits - 1) / p->at->splits, end = smaller((split + 1) * each, p->at->horizon);
+    const integer stage = p->at->columns * n;
     real* to = part_of(p, split);
-    for (integer k = 0; k < a * JOINED; ++k) to[k] = 0;
-    for (integer block = split * each; block < smaller((split + 1) * each, p->at->horizon); ++block) {
-        const real* y = swept(p, p->at->y, block);
+    for (integer k = 0; k < 2 * SUMS; ++k) to[k] = 0;
+    for (integer first = split * each; first < end; first += TOGETHER) {
+        const real* y = swept(p, p->at->y, first);
+        const integer blocks = smaller(TOGETHER, end - first);
         for (integer i = 0; i < a && p->at->factors; ++i)
-            for (integer j = 0; j <= i; ++j) to[i * JOINED + j] += dot(y + i * n, y + j * n);
+            for (integer j = 0; j <= i; ++j) {
+                real sum = 0;
+                for (integer k = 0; k < blocks; ++k) sum += dot(y + k * stage + i * n, y + k * stage + j * n);
+                add(to + i * JOINED + j, sum);
+            }
         for (integer c = 0; c < p->args->columns && p->at->vector != trifold_no_vector; ++c) {
-            real column[n];
-            read_column(p, block, c, column);
-            for (integer i = 0; i < a; ++i) to[i * JOINED + a + c] += dot(y + i * n, column);
+            real column[TOGETHER * n];
+            for (integer k = 0; k < blocks; ++k) read_column(p, first + k, c, column + k * n);
+            for (integer i = 0; i < a; ++i) {
+                real sum = 0;
+                for (integer k = 0; k < blocks; ++k) sum += dot(y + k * stage + i * n, column + k * n);
+                add(to + i * JOINED + a + c, sum);
+            }
         }
     }
 }
 
 INLINE double sum_of(const problem* p, integer k) {
     double sum = 0;
-    for (integer split = 0; split < p->at->splits; ++split) sum += (double)part_of(p, split)[k];
+    for (integer split = 0; split < p->at->splits; ++split) sum += (double)part_of(p, split)[k] + (double)part_of(p, split)[SUMS + k];
     return sum;
 }
 
@@ -158,6 +175,7 @@ NOINLINE void conclude(const problem* p, integer task) {
 INLINE const real* z_of(const problem* p, integer block) {
     return (const real*)workspace_at(p, p->at->z) + (p->member * p->at->horizon + block) * (integer)(a * n);
 }
+INLINE integer solved_blocks(const trifold_border* at) { return (at->horizon + BANDWIDTH - 1) / BANDWIDTH; }
 INLINE real* arrow_of(const problem* p, integer block) {
     return (real*)p->args->x + (p->member * p->at->horizon + block) * (integer)(a * n);
 }
@@ -173,17 +191,21 @@ NOINLINE void make_arrow(const problem* p, integer block) {
     }
 }
 
-/* Adds Z S^-1 Z' where the chain's inverse has blocks: (block, block) and (block + 1, block). */
+/* Adds Z S^-1 Z' where the chain's inverse has blocks, which are several of a band: (block, block) and (block + 1, block). */
 NOINLINE void spread_block(const problem* p, integer block) {
+    enum { WIDE = BANDWIDTH * n };
+    const integer solved = solved_blocks(p->at), columns = smaller(p->at->horizon - block * BANDWIDTH, BANDWIDTH);
     int left = 0;
     for (integer below = 0; below < (block < p->at->couplings ? 2 : 1); ++below) {
-        const real* arrow = arrow_of(p, (block + below) % p->at->horizon);
+        const integer first = (block + below) % solved * BANDWIDTH, rows = smaller(p->at->horizon - first, BANDWIDTH);
         real* to = (real*)(below ? p->args->inverse_coupling : p->args->inverse_diagonal) +
-                   (p->member * (below ? p->at->couplings : p->at->horizon) + block) * (integer)(n * n);
-        for (integer r = 0; r < n; ++r) {
-            for (integer j = 0; j < a; ++j)
-                for (integer s = 0; s < n; ++s) to[r * n + s] -= arrow[j * n + r] * z_of(p, block)[j * n + s];
-            for (integer s = 0; s < n; ++s) left |= !__builtin_isfinite(to[r * n + s]);
+                   (p->member * (below ? p->at->couplings : solved) + block) * (integer)(WIDE * WIDE);
+        for (integer r = 0; r < rows * n; ++r, to += WIDE) {
+            const real* arrow = arrow_of(p, first + r / n) + r % n;
+            for (integer q = 0; q < columns; ++q)
+                for (integer j = 0; j < a; ++j)
+                    for (integer s = 0; s < n; ++s) to[q * n + s] -= arrow[j * n] * z_of(p, block * BANDWIDTH + q)[j * n + s];
+            for (integer s = 0; s < columns * n; ++s) left |= !__builtin_isfinite(to[s]);
         }
     }
     if (left) __atomic_store_n(&((trifold_range*)workspace_at(p, p->at->range))[p->member].inverse, 1, __ATOMIC_RELAXED);
@@ -203,4 +225,4 @@ BORDER_KERNEL(TRIFOLD_KERNEL_COLLECT, collect, 1)
 BORDER_KERNEL(TRIFOLD_KERNEL_CORRECT, correct, at->horizon)
 BORDER_KERNEL(TRIFOLD_KERNEL_CONCLUDE, conclude, 1)
 BORDER_KERNEL(TRIFOLD_KERNEL_ARROW, make_arrow, at->horizon)
-BORDER_KERNEL(TRIFOLD_KERNEL_SPREAD, spread_block, at->horizon)
+BORDER_KERNEL(TRIFOLD_KERNEL_SPREAD, spread_block, solved_blocks(at))

@@ -255,21 +255,24 @@ TRIFOLD_DEVICE void make_arrow(const trifold_args& args, const trifold_border& a
     }
 }
 
-/* Adds Z S^-1 Z' where the chain's inverse has blocks: (block, block) and (block + 1, block). */
+/* Adds Z S^-1 Z' where the chain's inverse has blocks, which are several of a band: (block, block) and (block + 1, block). */
 TRIFOLD_DEVICE void spread(const trifold_args& args, const trifold_border& at) {
-    const trifold_int block = group_x();
-    const real* z = z_of(args, at, block);
+    constexpr int wide = bandwidth * block_size;
+    const trifold_int block = group_x(), solved = (at.horizon + bandwidth - 1) / bandwidth;
     bool left = false;
     for (int below = 0; below < 2; ++below) {
-        const trifold_int blocks = below ? at.couplings : at.horizon;
+        const trifold_int blocks = below ? at.couplings : solved, first = (block + below) % solved * bandwidth;
         if (block >= blocks) break;
-        const real* arrow = arrow_of(args, at, (block + below) % at.horizon);
         void* array = below ? args.inverse_coupling : args.inverse_diagonal;
-        real* to = global_pointer(static_cast<real*>(array)) + (group_y() * blocks + block) * block_size * block_size;
-        for (int k = thread_index(); k < block_size * block_size; k += border_threads) {
+        real* to = global_pointer(static_cast<real*>(array)) + (group_y() * blocks + block) * wide * wide;
+        for (trifold_int k = thread_index(); k < trifold_int(wide) * wide; k += border_threads) {
+            const int r = static_cast<int>(k / wide), c = static_cast<int>(k % wide);
+            const trifold_int row = first + r / block_size, column = block * bandwidth + c / block_size;
+            if (row >= at.horizon || column >= at.horizon) continue;
+            const real *arrow = arrow_of(args, at, row) + r % block_size, *z = z_of(args, at, column) + c % block_size;
             real sum = to[k];
 #pragma unroll 4
-            for (int j = 0; j < border; ++j) sum -= arrow[j * block_size + k / block_size] * z[j * block_size + k % block_size];
+            for (int j = 0; j < border; ++j) sum -= arrow[j * block_size] * z[j * block_size];
             to[k] = sum;
             left = left || !(sum - sum == 0);
         }

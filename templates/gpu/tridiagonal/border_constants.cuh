@@ -3,6 +3,7 @@
 #include "tridiagonal_args.h"
 
 constexpr int block_size = TRIFOLD_BLOCK; /* rows of a block of the chain, n */
+constexpr int bandwidth = TRIFOLD_BAND;   /* those of the caller's that are one of the blocks that are solved */
 constexpr int border = TRIFOLD_BORDER;    /* rows of F and C, a */
 constexpr int max_rhs = TRIFOLD_RHS;      /* right-hand sides of a call, at most */
 

@@ -87,6 +87,10 @@ TRIFOLD_DEVICE const real* coupling_at(const trifold_args& args, const trifold_l
 
 /* Element (r, c) of what the coupling H of the last block of a ring to itself adds to its D: H + H'. */
 TRIFOLD_DEVICE real own_coupling(const trifold_args& args, const trifold_level& level, trifold_int member, int r, int c) {
+    if (is_band && level.index == 0) {
+        const Given given = given_coupling(args, member, 0);
+        return given.value(r, c) + given.value(c, r);
+    }
     const real* h = global_pointer(coupling_at(args, level, member, 0, 1));
     const trifold_int row = level.index > 0 ? 1 : E::row, column = level.index > 0 ? trifold_int(padded) : E::column;
     return h[r * row + c * column] + h[c * row + r * column];

@@ -106,6 +106,32 @@ TEST_CASE("emulated: blocks of unequal size, members of unequal length and bands
     }
 }
 
+TEST_CASE("emulated: a ring with a band agrees with a dense factorization") {
+    unsigned seed = 0;
+    for (const auto& [variant, schedule, n, border] : {std::tuple{"fused", "multi-stage", 5, 0},
+                                                       {"fused", "sequential", 9, 3},
+                                                       {"team", "recursive:2", 4, 0},
+                                                       {"tiled", "multi-stage", 17, 2},
+                                                       {"dataflow", "auto", 3, 2},
+                                                       {"dataflow", "auto", 9, 0},
+                                                       {"dataflow:bake=1", "auto", 14, 0},
+                                                       {"tile-dataflow", "segments:3", 20, 0},
+                                                       {"tile-dataflow", "multi-stage", 33, 2}})
+        for (const std::int64_t folds : {1, 2, 3, 6}) {
+            if (n > 10 && folds == 3) continue;
+            const auto bandwidth = folds == 3 ? 3 : 2;
+            const Spec spec{.block = n,
+                            .horizon = bandwidth * folds,
+                            .rhs = n == 9 ? 3 : 1,
+                            .batch = 2,
+                            .ring = true,
+                            .border = border,
+                            .bandwidth = bandwidth};
+            check_shape<double>(spec, Device::parse("cuda:0"), {.schedule = schedule, .variant = variant, .any_size = true}, ++seed);
+            if (n == 9 || n == 20) check_shape<float>(spec, Device::parse("cuda:0"), {.variant = variant, .any_size = true}, seed);
+        }
+}
+
 TEST_CASE("emulated: a ring agrees with a dense factorization") {
     unsigned seed = 0;
     for (const auto& [variant, schedule, n, border] : {std::tuple{"auto", "auto", 6, 0},
@@ -193,6 +219,8 @@ TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree
             check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 2 ? 3 : 1, .ring = true});
         check(variant, schedule, {.block = n, .horizon = 7, .lengths = true, .sizes = true});
         check(variant, schedule, {.block = n / 2, .horizon = 9, .bandwidth = 2});
+        for (const std::int64_t horizon : {2, 6})
+            check(variant, schedule, {.block = n / 2, .horizon = horizon, .ring = true, .bandwidth = 2});
     }
 }
 

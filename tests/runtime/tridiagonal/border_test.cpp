@@ -42,6 +42,36 @@ TEST_CASE("scales of a border") {
         check_shape<double>({.block = 4, .horizon = 9, .border = 3}, Device::cpu(), {}, 2, std::ldexp(1.0, exponent));
 }
 
+TEST_CASE_TEMPLATE("a border's sums over many like blocks lose no digits", Real, double, float) {
+    for (const std::int64_t n : {1, 5, 100})
+        for (const int workers : {1, 3}) {
+            const std::int64_t N = 200'000 / n, rows = N * n, a = 3;
+            const auto count = [](std::int64_t number) { return static_cast<std::size_t>(number); };
+            std::vector<Real> d(count(rows * n)), e(count((N - 1) * n * n)), b(count(rows), 1), x(b), f(count(rows * a)), c(9), tip_b(3, 1),
+                tip_x(3);
+            for (std::int64_t r = 0; r < rows; ++r) d[count(r * n + r % n)] = 4;
+            for (std::int64_t k = 0; k + 1 < N; ++k) e[count(k * n * n + n - 1)] = -1;
+            const Real weights[]{Real(0.3), Real(0.2), Real(0.1)};
+            for (std::int64_t k = 0; k < rows * a; ++k) f[count(k)] = weights[k / n % a];
+            for (int i = 0; i < a; ++i)
+                for (int j = 0; j < a; ++j) c[count(i * a + j)] = (i == j ? Real(1.1) : Real(0.9)) * weights[i] * weights[j] * Real(rows);
+            const auto precision = sizeof(Real) == 8 ? Precision::f64 : Precision::f32;
+            Solver solver{Plan({.block = n, .horizon = N, .precision = precision, .border = a}, Device::cpu(), {.workers = workers})};
+            solver.factor_solve<Real>(d, e, b, x, {.f = f.data(), .c = c.data(), .tip_b = tip_b.data(), .tip_x = tip_x.data()});
+            solver.check();
+            for (int i = 0; i < a; ++i) {
+                long double residual = 1, size = 1;
+                const auto take = [&](Real entry, Real value) {
+                    residual -= static_cast<long double>(entry) * static_cast<long double>(value);
+                    size += std::abs(static_cast<long double>(entry) * static_cast<long double>(value));
+                };
+                for (std::int64_t r = 0; r < rows; ++r) take(weights[i], x[count(r)]);
+                for (int j = 0; j < a; ++j) take(c[count(i * a + j)], tip_x[count(j)]);
+                CHECK(std::abs(residual) <= 8 * std::numeric_limits<Real>::epsilon() * size);
+            }
+        }
+}
+
 TEST_CASE("a border's failures") {
     const Spec spec{.block = 2, .horizon = 3, .batch = 3, .border = 2};
     auto problem = ShapedProblem<double>(spec, 5);

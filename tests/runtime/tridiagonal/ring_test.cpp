@@ -66,6 +66,11 @@ TEST_CASE("a ring's failures name their block, the last front's too") {
 TEST_CASE("shift, mask and condition of a ring") {
     const Spec spec{.block = 3, .horizon = 5, .batch = 3, .ring = true};
     check_condition(check_shift_and_mask(spec), spec);
+    for (const std::int64_t horizon : {1, 2, 4})  // of few blocks two of E's are in one place
+        for (const std::int64_t bandwidth : {1, 2}) {
+            const Spec few{.block = 3, .horizon = horizon * bandwidth, .batch = 2, .ring = true, .bandwidth = bandwidth};
+            check_condition(ShapedProblem<double>(few, 4), few);
+        }
 }
 
 TEST_CASE("what takes no ring says so") {

@@ -35,6 +35,30 @@ TEST_CASE_FIXTURE(Scratch, "bench: rings and borders, alone and in a batch, with
     CHECK(bench(*this, "accuracy --size 9x2 --ring --quick --precision f64")["failures"].empty());
 }
 
+TEST_CASE_FIXTURE(Scratch, "bench: bands, also in rings and with a border, lengths and sizes") {
+    for (const auto& [options, fields] : std::vector<std::pair<std::string, nlohmann::json>>{
+             {"--bandwidth 3", {{"bandwidth", 3}}},
+             {"--bandwidth 2 --ring --border 3", {{"bandwidth", 2}, {"ring", true}, {"border", 3}}},
+             {"--lengths --border 2", {{"lengths", true}, {"border", 2}}},
+             {"--sizes --lengths", {{"lengths", true}, {"sizes", true}}},
+             {"--sizes", {{"sizes", true}}}}) {
+        const auto all = bench(*this, "table1 --size 8x4x3 10x3 --rhs 2 --seed 5 --peers all " + options);
+        CHECK(all["failures"].empty());
+        CHECK(all["results"].size() == 2 * 2 * 3);  // sizes, precisions, operations
+        for (const auto& result : all["results"]) {
+            check_json(result, fields);
+            check_json(result, {{"solver", "trifold"}, {"accurate", true}});
+            if (result["operation"] != "factor") CHECK(result["relative_residual"].get<double>() > 0);
+        }
+        CHECK(bench(*this, "accuracy --size 12x2 --quick --precision f64 " + options)["failures"].empty());
+    }
+    CHECK(bench(*this, "compile --size 8x3 --bandwidth 2 --ring --precision f64")["failures"].empty());
+    const auto refused = [&](const std::string& arguments) { return run("bench " + arguments + one_core).err; };
+    CHECK(says(refused("compile --size 8x3 --lengths"), "suite compile starts trifold solve, which takes no lengths and sizes"));
+    CHECK(says(refused("table1 --size 8x3 --lengths --ring"), "a ring has no end"));
+    CHECK(says(refused("table1 --size 8x3 --bandwidth 3 --ring"), "a ring of 8 blocks is solved by 3 at a time"));
+}
+
 TEST_CASE_FIXTURE(Scratch, "bench: every suite of throughput, with what each result says") {
     const auto all = bench(*this, "table1 long horizon block batch kalman --size 6x4 --samples --seed 5");
     check_json(all, {{"seed", 5}, {"workers", 1}});

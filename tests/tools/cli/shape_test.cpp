@@ -26,7 +26,7 @@ MatrixXd matrix_of(const Cut& cut, double seed = 1) {
     for (std::int64_t row = 0; row < rows; ++row)
         for (std::int64_t column = 0; column < row; ++column) {
             const auto apart = row / cut.n - column / cut.n;
-            if (row >= chain || apart <= cut.bandwidth || (cut.ring && apart == cut.horizon - 1))
+            if (row >= chain || apart <= cut.bandwidth || (cut.ring && cut.horizon - apart <= cut.bandwidth))
                 a(row, column) = a(column, row) = std::cos(seed + static_cast<double>(3 * row + 7 * column));
         }
     a.diagonal() = a.cwiseAbs().rowwise().sum() + 0.5 * Eigen::VectorXd::Ones(rows);
@@ -71,10 +71,11 @@ void write_arrays(const Scratch& scratch, const Cut& cut, const std::vector<Matr
         for (std::int64_t i = 0; i < horizon; ++i) {
             add(d, one.block(i * n, i * n, n, n));
             for (std::int64_t k = 1; k <= w && (w > 1 || i + 1 < horizon); ++k)
-                add(e, i + k < horizon ? MatrixXd(one.block((i + k) * n, i * n, n, n)) : MatrixXd::Constant(n, n, 7));  // 7: not used
+                add(e, cut.ring || i + k < horizon ? MatrixXd(one.block((i + k) % horizon * n, i * n, n, n))
+                                                   : MatrixXd::Constant(n, n, 7));  // 7: not used
             add(f, one.block(horizon * n, i * n, a, n));
         }
-        if (cut.ring) add(e, one.block(0, (horizon - 1) * n, n, n));
+        if (cut.ring && w == 1) add(e, one.block(0, (horizon - 1) * n, n, n));
         add(c, one.block(horizon * n, horizon * n, a, a));
         add(rhs, b);
     }
@@ -146,7 +147,8 @@ TEST_CASE_FIXTURE(Scratch, "solve: a dense matrix and a chain with an odd end ha
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: arrays of a border, a band and both, alone and in a batch") {
-    for (const auto& cut : {Cut{3, 5, 2}, Cut{1, 4, 1, true}, Cut{2, 7, 3, false, 3, 2}, Cut{3, 7, 0, false, 2}, Cut{2, 5, 2, false, 8}})
+    for (const auto& cut : {Cut{3, 5, 2}, Cut{1, 4, 1, true}, Cut{2, 7, 3, false, 3, 2}, Cut{3, 7, 0, false, 2}, Cut{2, 5, 2, false, 8},
+                            Cut{2, 9, 3, true, 3, 2}, Cut{3, 8, 0, true, 2}})
         for (const bool batch : {false, true}) {
             INFO(cut.n, " ", cut.horizon, " ", cut.border, " ", batch);
             std::vector<MatrixXd> all{matrix_of(cut)};
@@ -154,7 +156,9 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays of a border, a band and both, alone an
             const auto b = rhs_of(cut.rows(), cut.columns);
             write_arrays(*this, cut, all, b);
             const std::string border = cut.border > 0 ? " F.npy C.npy --inverse-border f.npy c.npy" : "";
-            const auto ran = well("solve D.npy E.npy b.npy -o x.npy --inverse d.npy e.npy --device cpu --json --condition" + border);
+            const auto ran = well("solve D.npy E.npy b.npy -o x.npy --inverse d.npy e.npy --device cpu --json --condition" + border +
+                                  (cut.ring ? " --ring" : ""));
+            CHECK(ran.json()["ring"] == cut.ring);
             check_json(ran.json(), {{"border", cut.border}, {"bandwidth", cut.bandwidth}, {"block", cut.n * cut.bandwidth}});
             CHECK(ran.json()["relative_residual"].get<double>() < 1e-14);
             const auto x = parse_npy(read("x.npy"), "x"), given = parse_npy(read("b.npy"), "b");
@@ -164,8 +168,12 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays of a border, a band and both, alone an
                 const auto from = x.values.begin() + static_cast<std::ptrdiff_t>(k) * size;
                 check_near({from, from + size}, all[k].llt().solve(b));
             }
-            if (cut.border == 0) continue;
             const MatrixXd inverse = all.back().inverse();
+            const auto last = cut.n * (cut.horizon - 1);
+            if (const auto found = parse_npy(read("e.npy"), "e").values;
+                cut.ring)  // its last element is of the last block and of one ahead
+                CHECK(found.back() == doctest::Approx(inverse(cut.n * cut.bandwidth - 1, last + cut.n - 1)));
+            if (cut.border == 0) continue;
             const auto corner = parse_npy(read("c.npy"), "c").values, arrow = parse_npy(read("f.npy"), "f").values;
             const auto a = cut.border;
             check_near({corner.end() - a * a, corner.end()}, inverse.bottomRightCorner(a, a));
@@ -173,6 +181,28 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays of a border, a band and both, alone an
             const auto first = arrow.end() - blocks * a * wide;
             check_near({first, first + cut.n}, inverse.block(cut.n * cut.horizon, 0, 1, cut.n));
         }
+}
+
+TEST_CASE_FIXTURE(Scratch, "solve: a band in a ring is found in a sparse A, and what is none is refused") {
+    const Cut cut{2, 12, 0, true, 3};
+    const auto a = matrix_of(cut), b = rhs_of(24, 1);
+    write_sparse(*this, a, b);
+    for (const std::string options : {"--block 2 --bandwidth 3", "--bandwidth 3 --ring"}) {
+        const auto ran = well("solve A.mtx b.mtx -o x.mtx --device cpu --json " + options);
+        check_json(ran.json(), {{"ring", true}, {"bandwidth", 3}, {"block", 6}, {"horizon", 4}});
+        check_near(std::get<DenseMatrix>(parse_matrix_market(read("x.mtx"), "x")).values, a.llt().solve(b));
+    }
+    CHECK(
+        says(well("solve A.mtx b.mtx --device cpu --block 2 --bandwidth 3").out, "4 blocks of 6 by 6 in a ring, a band of 3 blocks of 2"));
+    auto wide = a;
+    wide(22, 9) = wide(9, 22) = wide(3, 16) = wide(16, 3) = 0.1;
+    write_sparse(*this, wide, b);
+    check("solve A.mtx b.mtx --device cpu --block 2 --bandwidth 3", 2, "is outside the band of 3 blocks of 2");
+    write_sparse(*this, matrix_of({2, 12, 0, false, 3}), b);
+    check("solve A.mtx b.mtx --device cpu --ring", 2, "--ring was given, but A is none");
+    const Cut seam{2, 8, 0, true, 3};
+    write_arrays(*this, seam, {matrix_of(seam)}, rhs_of(16, 1));
+    check("solve D.npy E.npy b.npy --device cpu --ring", 2, "a ring of 8 blocks is solved by 3 at a time, and 2 are left at its seam");
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: a border that is not positive definite names the tip, and members without fault are solved") {

@@ -108,6 +108,29 @@ TEST_CASE_FIXTURE(Scratch, "problem: what it writes solves") {
     CHECK(run("problem kalman --block 7 --horizon 8").status == 2);
     CHECK(run("problem chess --block 8 --horizon 8").status == 2);
     CHECK(run("problem socu --block 8 --horizon 8 --batch 2 --format mtx").status == 2);
+    CHECK(says(run("problem socu --block 8 --horizon 8 --border 600").err, "border = 600 is out of range; give 0 to 512"));
+}
+
+TEST_CASE_FIXTURE(Scratch, "problem: rings and borders, whose member k has the seed plus k") {
+    for (const std::string options : {"--border 2", "--border 3 --ring", "--ring"})
+        for (const std::string format : {"npy --batch 2 --rhs 2", "npy", "mtx"}) {
+            const auto made = "problem dominant --block 3 --horizon 7 --force " + options + " --format ";
+            REQUIRE(run(made + format).status == 0);
+            const bool has_border = options.starts_with("--border");
+            const std::string files = format == "mtx" ? "A.mtx b.mtx" : has_border ? "D.npy E.npy b.npy F.npy C.npy" : "D.npy E.npy b.npy";
+            const auto solved = run("solve " + files + " --device cpu --json");
+            REQUIRE(solved.status == 0);
+            CHECK(solved.json()["ring"] == options.ends_with("--ring"));
+            CHECK(solved.json()["border"] == (has_border ? options[9] - '0' : 0));
+        }
+    const auto numbers = [&](const std::string& file, const std::string& seed) {
+        REQUIRE(run("problem socu --block 2 --horizon 3 --force --border 2 --ring " + seed).status == 0);
+        return trifold::formats::parse_npy(read(file), file).values;
+    };
+    for (const std::string file : {"E.npy", "F.npy", "b.npy"}) {
+        const auto both = numbers(file, "--seed 4 --batch 2"), second = numbers(file, "--seed 5");
+        CHECK(std::vector(both.end() - static_cast<std::ptrdiff_t>(second.size()), both.end()) == second);
+    }
 }
 
 TEST_CASE_FIXTURE(Scratch, "cache: list, size, verify, prune, clear and path") {

@@ -79,6 +79,9 @@ TEST_CASE("measure: all precisions and layouts of blocks, with every operation a
     for (const auto& fields : {json{{"ring", true}},
                                {{"bandwidth", 2}, {"horizon", 13}},
                                {{"bandwidth", 3}, {"coupling", "upper"}, {"order", "column-major"}},
+                               {{"bandwidth", 2}, {"ring", true}, {"horizon", 12}},
+                               {{"lengths", true}, {"batch", 19}},
+                               {{"sizes", true}, {"lengths", true}, {"batch", 3}, {"operations", {"factor", "solve", "factor_solve"}}},
                                {{"ring", true}, {"coupling", "upper"}, {"rhs_layout", "stacked"}, {"precision", "f32"}}})
         for (const auto& one : by_turns(whole(a_point(small(fields))), {}, chain, {"multi-stage", "tile"})) check_sound(one);
     for (const auto* operation : {"factor", "factor_solve", "factor_forward"}) {

@@ -97,6 +97,8 @@ TEST_CASE("points of options: rings and bands, and a border that has the points 
           std::vector<std::string>{"20x4 f64 ring", "20x4 f64"});
     CHECK(names(of_command({"--block", "4", "--horizon", "20", "--bandwidth", "1,3"})) ==
           std::vector<std::string>{"20x4 f64", "20x4 f64 bandwidth 3"});
+    CHECK(names(of_command({"--block", "4", "--horizon", "20", "--lengths", "true", "--sizes", "true,false"})) ==
+          std::vector<std::string>{"20x4 f64 lengths sizes", "20x4 f64 lengths"});
     CHECK(names(read_points(R"({"block": 4, "horizon": 20, "border": 3, "lengths": true})"
                             "\n")) == std::vector<std::string>{"20x4 f64 lengths"});
     CHECK_THROWS_WITH(of_command({"--block", "4", "--horizon", "20", "--ring", "yes"}), doctest::Contains("give true or false"));

@@ -24,8 +24,8 @@ struct ChainBenchOptions {
     std::vector<std::int64_t> shards;
     std::string order = "row", target, flags = "-O3 -march=native -ffp-contract=fast -fno-math-errno";
     std::int64_t panel = 0;
-    Spec shape;  ///< a ring or a border of all problems
-    bool is_plain() const { return !shape.ring && shape.border == 0; }
+    Spec shape;  ///< of all problems
+    bool is_plain() const { return shape == Spec{}; }
 };
 
 /// A run of the verb: its suites, one problem after another.
@@ -50,8 +50,11 @@ class ChainBench {
     int run() {
         std::vector<const Suite*> chosen;
         for (const auto& name : options_.suites) chosen.push_back(&*std::ranges::find(suites(), name, &Suite::name));  // the verb knows it
-        for (const auto* suite : chosen)
+        for (const auto* suite : chosen) {
+            if (suite->mode == Mode::compile && (own_.shape.lengths || own_.shape.sizes))
+                throw SpecError("suite compile starts trifold solve, which takes no lengths and sizes; leave them or the suite out");
             if (suite->mode != Mode::accuracy) check_tunings(sizes_of(*suite));
+        }
         report_.emplace(options_, device_, seed_, peers_);
         for (const auto* suite : chosen) {
             if (suite->mode == Mode::accuracy) {
@@ -119,7 +122,9 @@ class ChainBench {
                        {"precision", to_string(precision)},
                        {"schedule", ""},
                        {"variant", ""}}};
-        if (spec.ring) one.json["ring"] = true, one.name += " ring";
+        for (const auto& [name, is_so] : {std::pair{"ring", spec.ring}, {"lengths", spec.lengths}, {"sizes", spec.sizes}})
+            if (is_so) one.json[name] = true, one.name += fmt::format(" {}", name);
+        if (spec.bandwidth > 1) one.json["bandwidth"] = spec.bandwidth, one.name += fmt::format(" w={}", spec.bandwidth);
         if (spec.border > 0) one.json["border"] = spec.border, one.name += fmt::format(" a={}", spec.border);
         if (options_.rhs.size() > 1) one.name += fmt::format(" m={}", rhs);
         const Problem problem = make_chain(options_.problem.empty() ? suite.problem : options_.problem, spec, seed_);
@@ -174,9 +179,9 @@ class ChainBench {
         const Problem problem = make_chain(name, spec, seed_);
         std::vector<std::vector<Level>> done;  // short horizons turn different names into the same schedule
         for (const auto& schedule : schedules) {
-            if (spec.ring && !refusal_of(spec, {schedule, own_.variants.front(), workers_}).empty()) continue;  // it has end chains
+            if (!own_.is_plain() && !refusal_of(spec, {schedule, own_.variants.front(), workers_}).empty()) continue;  // such as end chains
             if (schedule != "auto") {
-                auto levels = parse_schedule(schedule, size.horizon, spec.ring).levels;
+                auto levels = parse_schedule(schedule, solved_blocks(spec), spec.ring).levels;
                 if (std::ranges::find(done, levels) != done.end()) continue;
                 done.push_back(std::move(levels));
             }
@@ -255,7 +260,7 @@ std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& option
         ->check(CLI::IsMember({"row", "column"}))
         ->capture_default_str();
     app.add_option("--panel", own->panel, "Right-hand sides that kernels take at once; all of a call when it is not given");
-    for (const auto* name : {"ring", "border"}) add_field(app, spec_fields[name], &own->shape);
+    for (const auto* name : {"ring", "border", "bandwidth", "lengths", "sizes"}) add_field(app, spec_fields[name], &own->shape);
     app.add_option("--shards", own->shards, "Blocks of each rank; by the model when they are not given");
     app.add_option("--export", own->target, "Measures exported C beside it, for this target, such as c99:avx2");
     app.add_option("--compilers", own->compilers, "Of exported C")->capture_default_str();

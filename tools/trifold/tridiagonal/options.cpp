@@ -70,11 +70,6 @@ formats::Array read_array(Contents& file) {
     return array;
 }
 
-Input read_sparse(std::vector<Contents>& files, const Stated& stated, Precision precision) {
-    const auto [a, b, kind, shape] = read_matrix_system(files[0], files[1]);
-    return {kind, assemble(a, b, stated, precision), precision, shape};
-}
-
 void check_stated(const System& system, const Stated& stated) {
     const auto check = [](std::string_view option, const std::optional<std::int64_t>& given, std::int64_t found) {
         if (given && *given != found) throw InputError(fmt::format("{} {} was given, but that of the arrays is {}", option, *given, found));
@@ -82,6 +77,15 @@ void check_stated(const System& system, const Stated& stated) {
     check("--block", stated.block, system.block / system.bandwidth);
     check("--bandwidth", stated.bandwidth, system.bandwidth);
     check("--border", stated.border, system.border);
+    if (stated.ring && !system.ring)
+        throw InputError("--ring was given, but A is none: its last block is not coupled to the first, or there are fewer than three");
+}
+
+Input read_sparse(std::vector<Contents>& files, const Stated& stated, Precision precision) {
+    const auto [a, b, kind, shape] = read_matrix_system(files[0], files[1]);
+    Input input{kind, assemble(a, b, stated, precision), precision, shape};
+    check_stated(input.system, {.ring = stated.ring});
+    return input;
 }
 
 Input read_numpy(std::vector<Contents>& files, const Stated& stated, std::optional<Precision> precision) {
@@ -90,8 +94,8 @@ Input read_numpy(std::vector<Contents>& files, const Stated& stated, std::option
     const bool has_border = arrays.size() == 5;
     const auto& d = arrays[0];
     Input input{Kind::numpy, {}, precision.value_or(d.precision), arrays[2].shape, d.shape.size() == 4};
-    input.system =
-        assemble({d, arrays[1], &arrays[2], has_border ? &arrays[3] : nullptr, has_border ? &arrays[4] : nullptr}, input.precision);
+    input.system = assemble({d, arrays[1], &arrays[2], has_border ? &arrays[3] : nullptr, has_border ? &arrays[4] : nullptr, stated.ring},
+                            input.precision);
     check_stated(input.system, stated);
     return input;
 }

@@ -197,13 +197,11 @@ std::string min_text(const std::vector<double>& values) {
 std::string to_text(const Outcome& outcome) {
     const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
     const auto& system = input.system;
-    auto text =
-        fmt::format("{} of {} by {}{}{}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block,
-                    system.ring            ? " in a ring"
-                    : system.bandwidth > 1 ? fmt::format(", a band of {} blocks of {}", system.bandwidth, system.block / system.bandwidth)
-                                           : "",
-                    system.border > 0 ? fmt::format(" and a border of {}", system.border) : "", to_string(input.precision),
-                    plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
+    auto text = fmt::format(
+        "{} of {} by {}{}{}{}, {}, {}, {}\n", plural(system.horizon, "block"), system.block, system.block, system.ring ? " in a ring" : "",
+        system.bandwidth > 1 ? fmt::format(", a band of {} blocks of {}", system.bandwidth, system.block / system.bandwidth) : "",
+        system.border > 0 ? fmt::format(" and a border of {}", system.border) : "", to_string(input.precision),
+        plural(system.rhs, "right-hand side"), plural(system.batch, "system"));
     const bool mixed = input.precision == Precision::mixed;
     std::vector<std::pair<std::string, std::string>> items{
         {"device", solution.target},
@@ -306,6 +304,7 @@ std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& opt
     const auto own = std::make_shared<BlockSolveOptions>();
     app.add_option("--block", own->stated.block, "Block size n; inferred when it is not given");
     app.add_option("--bandwidth", own->stated.bandwidth, "A is a band: each of its blocks is coupled to the next w");
+    app.add_flag("--ring", own->stated.ring, "The last block is coupled to the first: found by itself, but for a band's arrays");
     app.add_option("--border", own->stated.border,
                    "How many of the last rows of A couple to all: 0 to 512; inferred when neither it nor --block is given");
     app.add_option("--schedule", own->tuning.schedule, schedule_names)->capture_default_str();

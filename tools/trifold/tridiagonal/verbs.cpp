@@ -2,6 +2,7 @@
 
 #include <trifold/error.hpp>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "tools/bench/suites.hpp"
 #include "tools/formats/assemble.hpp"
 #include "tools/formats/file.hpp"
@@ -62,20 +63,27 @@ using namespace formats;
 constexpr std::int64_t missing = -1;  // of a size that was not given
 
 std::vector<File> as_arrays(const System& system, const problems::Sizes& sizes, const ProblemOptions& options) {
-    const auto n = sizes.block, horizon = sizes.horizon;
-    auto rhs_shape = std::vector{horizon, n};
+    const auto n = sizes.block, horizon = sizes.horizon, a = system.border;
+    auto rhs_shape = a > 0 ? std::vector{system.rows} : std::vector{horizon, n};
     if (sizes.rhs > 1) rhs_shape.push_back(sizes.rhs);
-    return {options.array("D.npy", {horizon, n, n}, system.d), options.array("E.npy", {horizon - 1, n, n}, system.e),
-            options.array("b.npy", rhs_shape, system.b)};
+    std::vector<File> files{options.array("D.npy", {horizon, n, n}, system.d), options.array("E.npy", {system.couplings(), n, n}, system.e),
+                            options.array("b.npy", rhs_shape, system.b)};
+    if (a == 0) return files;
+    files.push_back(options.array("F.npy", {horizon, a, n}, system.f));
+    files.push_back(options.array("C.npy", {a, a}, system.c));
+    return files;
 }
 
-std::vector<File> make_files(const ProblemOptions& options, problems::Sizes sizes) {
+std::vector<File> make_files(const ProblemOptions& options, problems::Sizes sizes, const Spec& shape) {
     if (sizes.block == missing || sizes.horizon == missing) throw SpecError("a problem of blocks needs --block and --horizon");
     sizes.rhs = options.rhs;
     sizes.batch = options.batch;
+    validate({.block = sizes.block, .horizon = sizes.horizon, .batch = sizes.batch, .ring = shape.ring, .border = shape.border});
     auto system = problems::make(options.name, sizes, options.seed);
+    if (shape.ring) problems::close_ring(system, options.seed);
+    if (shape.border > 0) problems::add_border(system, shape.border, options.seed);
     if (options.format == "npy") return as_arrays(system, sizes, options);
-    options.round({&system.d, &system.e, &system.b});
+    options.round({&system.d, &system.e, &system.f, &system.c, &system.b});
     return {{"A.mtx", format_matrix_market(to_sparse(system))},
             {"b.mtx", format_matrix_market(DenseMatrix{system.rows, system.rhs, system.b})}};
 }
@@ -84,7 +92,9 @@ std::function<std::vector<File>()> tridiagonal_problem(CLI::App& app, const Prob
     const auto sizes = std::make_shared<problems::Sizes>(problems::Sizes{missing, missing});
     app.add_option("--block", sizes->block, "Block size n");
     app.add_option("--horizon", sizes->horizon, "Number of diagonal blocks N");
-    return [sizes, &options] { return make_files(options, *sizes); };
+    const auto shape = std::make_shared<Spec>();
+    for (const auto* name : {"ring", "border"}) add_field(app, spec_fields[name], shape.get());
+    return [sizes, shape, &options] { return make_files(options, *sizes, *shape); };
 }
 
 }  // namespace
@@ -93,7 +103,8 @@ FamilyVerbs tridiagonal_verbs() {
     FamilyVerbs verbs{
         .name = "tridiagonal", .problems = "blocks", .matrices = "blocks in a row, symmetric positive definite (block tridiagonal)"};
     verbs.files =
-        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), of a ring (N,n,n) or of a band (N,w,n,n), b (N,n) or "
+        "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), of a ring (N,n,n) or of a band (N,w,n,n), with --ring "
+        "of both, b (N,n) or "
         "(N,n,m), or with a leading batch. With a border F.npy C.npy behind: F (N,a,n), C (a,a), b (N n + a) or (N n + a,m)";
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);

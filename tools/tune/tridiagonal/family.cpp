@@ -10,6 +10,7 @@
 #include "generator/tridiagonal/fields.hpp"
 #include "generator/tridiagonal/variant.hpp"
 #include "generator/tridiagonal/wisdom.hpp"
+#include "tools/bench/device_tools.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/problems/problems.hpp"
 
@@ -120,10 +121,25 @@ std::vector<double> laid_out(std::vector<double>& values, const Shape& shape, co
     return array;
 }
 
+std::int64_t made_of(const Spec& spec) {
+    const auto blocks = spec.horizon + couplings_of(spec) * spec.bandwidth;
+    return different_members(spec.batch, blocks * spec.block * spec.block * element_bytes(spec.precision));
+}
+
+/// The numbers that a Spec's members have, which are the same for all candidates. The diagonal of an inverse means nothing beyond sizes:
+/// with it blocks are whole.
+struct Counts {
+    explicit Counts(const Spec& spec) {
+        if (spec.lengths) lengths = problems::counts(made_of(spec), spec.horizon, 1);
+        if (spec.sizes && !spec.operations.contains(Operation::inverse))
+            sizes = problems::counts(made_of(spec) * spec.horizon, spec.block, 2);
+    }
+    std::vector<int> lengths, sizes;
+};
+
 RandomProblem random(const json& tree, std::uint64_t seed) {
     const auto spec = parse_spec_json(tree);
-    const auto n = spec.block, horizon = spec.horizon, w = spec.bandwidth, couplings = couplings_of(spec);
-    const auto made = different_members(spec.batch, (horizon + couplings * w) * n * n * element_bytes(spec.precision));
+    const auto n = spec.block, horizon = spec.horizon, w = spec.bandwidth, couplings = couplings_of(spec), made = made_of(spec);
     auto system = problems::make("dominant", {n, horizon, spec.rhs, made}, seed);
     const bool is_chain = !spec.ring && w == 1;
     if (!is_chain) system.e = problems::make("dominant", {n, couplings * w + 1, 1, made}, seed + 1).e;
@@ -141,15 +157,17 @@ RandomProblem random(const json& tree, std::uint64_t seed) {
     };
     const auto d = array({made, horizon, n, n}, system.d), b = array({made, horizon, n, spec.rhs}, system.b);
     const auto e = array(w > 1 ? std::vector{made, horizon, w, n, n} : std::vector{made, couplings, n, n}, system.e);
-    problem.residual =
-        [=, assembled = std::make_shared<formats::System>(formats::assemble({d, e, &b}, Precision::f64))](const std::vector<double>& x) {
-            std::vector<double> plain(x.size());
-            walk(solution, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
-            double worst = 0;
-            for (const auto residual : formats::relative_residuals(*assembled, formats::with_padding(*assembled, plain)))
-                worst = formats::worse(worst, residual);
-            return worst;
-        };
+    const auto assembled = std::make_shared<formats::System>(formats::assemble({d, e, &b, nullptr, nullptr, spec.ring}, Precision::f64));
+    const Counts counts(spec);
+    problems::shorten(*assembled, counts.lengths, counts.sizes);
+    problem.residual = [=](const std::vector<double>& x) {
+        std::vector<double> plain(x.size());
+        walk(solution, rhs, [&](std::size_t to, std::size_t at) { plain[to] = x[at]; });
+        double worst = 0;
+        for (const auto residual : formats::relative_residuals(*assembled, formats::with_padding(*assembled, plain)))
+            worst = formats::worse(worst, residual);
+        return worst;
+    };
     return problem;
 }
 
@@ -165,11 +183,30 @@ Outputs result(Solver& solver, std::string_view last) {
 }
 
 Solving solving(const Point& point, const Candidate& candidate, const Device& device) {
-    const Plan plan(parsed(point), device, {candidate.schedule, candidate.variant, point.workers});
+    const auto spec = parsed(point);
+    const Plan plan(spec, device, {candidate.schedule, candidate.variant, point.workers});
     const auto solver = std::make_shared<Solver>(plan);
+    const Counts counts(spec);
+    const bool counted = counts.lengths.size() + counts.sizes.size() > 0;
+    const auto tools = counted ? std::make_shared<DeviceTools>(device) : nullptr;
+    // On the device, for all members.
+    const auto uploaded = [&](std::vector<int> numbers, std::int64_t each) -> std::shared_ptr<void> {
+        if (numbers.empty()) return nullptr;
+        const auto made = numbers.size();
+        for (std::size_t k = 0; numbers.size() < static_cast<std::size_t>(spec.batch * each); ++k) numbers.push_back(numbers[k % made]);
+        const auto bytes = static_cast<std::int64_t>(numbers.size() * sizeof(int));
+        auto memory = tools->allocate(bytes);
+        tools->upload(memory.get(), numbers.data(), bytes);
+        return memory;
+    };
+    const auto lengths = uploaded(counts.lengths, 1), sizes = uploaded(counts.sizes, spec.horizon);
     return {plan.report().kernels,
             [=](const std::string& operation, const std::vector<AnyArray>& arrays, Stream stream) {
-                solver->run(value_named<Operation>(operation, "operation"), arrays, {.stream = stream});
+                CallOptions options{.stream = stream};
+                if (operation.starts_with("factor"))
+                    options.lengths = static_cast<const int*>(lengths.get()), options.sizes = static_cast<const int*>(sizes.get());
+                solver->run(value_named<Operation>(operation, "operation"), arrays, options);
+                static_cast<void>(tools);  // it is there as long as its memory
             },
             [=] { solver->check(); }, [=](std::string_view last) { return result(*solver, last); }};
 }
@@ -194,7 +231,9 @@ const trifold::tune::TunedFamily& trifold::tune::tridiagonal_family() {
         .options =
             {{.name = "--horizon", .field = "horizon", .help = "Numbers of diagonal blocks N", .is_number = true},
              {.name = "--bandwidth", .field = "bandwidth", .help = "Of bands, blocks w below each diagonal block", .is_number = true},
-             {.name = "--ring", .field = "ring", .help = "Whether the last block is coupled to the first: true or false"}},
+             {.name = "--ring", .field = "ring", .help = "Whether the last block is coupled to the first: true or false"},
+             {.name = "--lengths", .field = "lengths", .help = "Whether members have lengths, uniform in 1 to N: true or false"},
+             {.name = "--sizes", .field = "sizes", .help = "Whether blocks have sizes, uniform in 1 to n: true or false"}},
         .usual_block = 0,
         .parse = parse,
         .notes = notes,

@@ -139,10 +139,14 @@ TRIFOLD_DEVICE void fetch_ahead(FrontShared& shared, const trifold_args& args, t
         wait_copies<0>();
     } else {
         const real* from = E_OF(args, member, front.block);
+        Given given{};
+        if (is_band) given = given_coupling(args, member, front.block);
 #pragma unroll 4
         for (int e = worker; e < padded * padded; e += workers) {
             const int r = e % padded, c = e / padded;
-            shared.stacked[r + c * stacked_leading] = r < block_size && c < block_size ? from[r * E::row + c * E::column] : real(0);
+            real value = 0;
+            if (r < block_size && c < block_size) value = is_band ? given.value(r, c) : from[r * E::row + c * E::column];
+            shared.stacked[r + c * stacked_leading] = value;
             if (in_registers) right_of(shared)[r + c * pulled_leading] = r == c ? real(-1) : real(0);
         }
     }

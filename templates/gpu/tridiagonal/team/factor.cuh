@@ -72,7 +72,7 @@ TRIFOLD_DEVICE void fetch_front(FactorShared& shared, const trifold_args& args, 
         const trifold_int next = block_at(level, position + task.chain.step);
         const bool views = has_views && !(is_whole(args, task.member, block) && (!coupled || is_whole(args, task.member, next)));
         const bool views_coupling = views && level.index == 0;
-        if (views) fetch_views(to.d, to.e, args, task.member, block, !views_coupling || !coupled ? -1 : block < next ? block : next);
+        if (views) fetch_views(to.d, to.e, args, task.member, block, !views_coupling || !coupled ? -1 : task.chain.step > 0 ? block : next);
         if (!views && comes_in_pieces && are_aligned(args.d, args.e)) {
             fetch_pieces(to.d, d, true);
             fetch_pieces(to.e, e, coupled);

@@ -97,10 +97,12 @@ TRIFOLD_DEVICE void add_other_coupling(Part& part, const trifold_args& args, con
     const bool alone = horizon_of(args) == 1, both = joins(task) && horizon_of(args) == 2 && task.panel == 1;
     if (!alone && !both) return;
     const real* e = E_OF(args, task.member, 0);
+    Given given{};
+    if (is_band) given = given_coupling(args, task.member, 0);
     each_element(part, [&](real& value, int r, int c) {
         const trifold_int row = inside(task.row * edge + r), column = inside(task.column * edge + c);
-        value += e[column * E::row + row * E::column];
-        if (alone) value += e[row * E::row + column * E::column];
+        value += is_band ? given.value(column, row) : e[column * E::row + row * E::column];
+        if (alone) value += is_band ? given.value(row, column) : e[row * E::row + column * E::column];
     });
 }
 

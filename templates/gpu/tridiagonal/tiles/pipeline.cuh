@@ -72,8 +72,8 @@ TRIFOLD_DEVICE void find_scales(TileShared& shared, const trifold_args& args) {
     } else if (r < block_size) {
         const real* d = D_OF(args, task.member, block);
         diagonal = ENTRY_OF_D(d, r) + diagonal_term(args, task.member, block, r);
-        if (is_ring && horizon_of(args) == 1) diagonal += own_coupling(args, task_level(args, 0).level, task.member, r, r);
     }
+    if (is_ring && r < block_size && horizon_of(args) == 1) diagonal += own_coupling(args, task_level(args, 0).level, task.member, r, r);
     shared.scales[is_column][e] = scale_of(diagonal);
 }
 
