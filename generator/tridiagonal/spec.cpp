@@ -127,7 +127,16 @@ void check_signs(const Spec& spec) {
     if (spec.border > 0) throw SpecError("a symmetric matrix with a border is not there yet; leave border or matrix out");
 }
 
+void check_refine(const Spec& spec) {
+    if (!spec.operations.contains(Operation::refine)) return;
+    if (spec.precision == Precision::mixed)
+        throw SpecError("mixed precision refines every solution by itself; leave refine out of the operations");
+    if (spec.border > 0)
+        throw SpecError("refinement with a border is not there yet; leave refine out, and solve for b - A x to add that to x");
+}
+
 void check_shape(const Spec& spec) {
+    check_refine(spec);
     if (spec.matrix == MatrixKind::symmetric) check_signs(spec);
     if (spec.lengths) check_lengths(spec);
     if (spec.sizes || spec.bandwidth > 1) check_views(spec);
@@ -156,7 +165,11 @@ constinit const Fields layout_fields{"a layout", R"({"leading": 16})", layout_ta
 constinit const Fields spec_fields{"a spec", R"({"block": 12, "horizon": 20})", spec_table, &usual_of<Spec>};
 
 std::string_view to_string(Operation operation) { return name_of(operation); }
-Operations all_operations() { return all_values<Operation>(); }
+Operations all_operations() {
+    auto all = all_values<Operation>();
+    all.erase(Operation::refine);
+    return all;
+}
 
 Operations usual_operations() {
     auto usual = all_operations();
@@ -172,7 +185,7 @@ Operations parse_operations(std::string_view text) {
         const auto found = std::ranges::find(names, word);
         if (found == names.end())
             throw SpecError(
-                fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_operations())));
+                fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_values<Operation>())));
         operations.insert(static_cast<Operation>(found - names.begin()));
     }
     return operations;

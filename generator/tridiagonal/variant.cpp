@@ -26,6 +26,8 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
             return {Phase::factor_forward, Phase::finish_factor, Phase::finish_forward, Phase::backward};
         case Operation::inverse:
             return {Phase::inverse};
+        case Operation::refine:
+            break;  // it is made of a solution
     }
     return {};
 }

@@ -19,11 +19,12 @@ enum class Coupling { lower, upper };
 enum class RhsLayout { staged, stacked };
 
 /// The calls of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep.
-enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse };
+enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse, refine };
 std::string_view to_string(Operation operation);
 using Operations = std::set<Operation>;
+/// All but refine, which has vectors of its own in the workspace, and has to be named.
 Operations all_operations();
-/// All but the selected inverse, which takes a quarter of the time to compile.
+/// All but refine and the selected inverse, which takes a quarter of the time to compile.
 Operations usual_operations();
 /// Names separated by commas, or "all"; throws SpecError on anything else.
 Operations parse_operations(std::string_view text);
