@@ -25,7 +25,8 @@ std::string emit(const Design& design, std::span<const PhaseKernel> kernels);
 /// The whole unit without the header comment and with every kernel static, to be called from the unit that it becomes part of.
 std::string emit_static(const Design& design);
 MixedShape mixed_shape(const Spec& spec);
-/// The unit of mixed precision's kernels, from what it begins with: a comment, constants and names of kernels.
+/// The unit of the kernels of mixed precision, or of those that refine, from what it begins with: a comment, constants and names of
+/// kernels.
 std::string emit_mixed(const Design& design, const std::string& prologue);
 }  // namespace cpu
 

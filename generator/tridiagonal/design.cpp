@@ -100,6 +100,7 @@ Unit unit_of(const Design& design, const std::vector<PhaseKernel>& kernels, bool
 
 Operations planned_operations(const Spec& spec, std::int64_t at_once) {
     auto result = spec.operations;
+    if (result.erase(Operation::refine) > 0) result.insert(Operation::solve);
     if (is_general(spec) && result.contains(Operation::solve)) result.insert(Operation::solve_transposed);
     if (spec.rhs <= at_once) return result;
     if (result.contains(Operation::factor_forward)) result.insert(Operation::forward);
@@ -115,6 +116,7 @@ Choice with_literal_sizes(Choice choice) {
 }
 
 bool is_wrapped(const Design& design) { return design.caller.precision == Precision::mixed; }
+bool refines(const Design& design) { return design.caller.operations.contains(Operation::refine); }
 
 namespace {
 

@@ -112,7 +112,10 @@ struct Design {
 /// The choice with sizes as literals of its texts, which need no other arguments than those that they document.
 Choice with_literal_sizes(Choice choice);
 bool is_wrapped(const Design& design);
-/// The Spec's operations, and those that treat the columns beyond the first `at_once` of an operation that factors.
+/// Whether a Solver corrects solutions by their residuals.
+bool refines(const Design& design);
+/// The Spec's operations, those that treat the columns beyond the first `at_once` of an operation that factors, and in place of refine
+/// solve.
 Operations planned_operations(const Spec& spec, std::int64_t at_once);
 /// Works out a choice; of a mixed one, what factors and sweeps the copies in f32. Throws SpecError.
 Design design(const Choice& choice);

@@ -45,7 +45,8 @@ namespace {
 Program whole(const Choice& choice, Packing packing) {
     if (choice.spec.border > 0) return generate_bordered(choice, packing);
     auto plain = design(choice);
-    return is_wrapped(plain) ? wrap_mixed(std::move(plain), packing) : write_down(plain, packing);
+    if (is_wrapped(plain)) return wrap_mixed(std::move(plain), packing);
+    return refines(plain) ? with_refinement(std::move(plain), packing) : write_down(plain, packing);
 }
 
 }  // namespace

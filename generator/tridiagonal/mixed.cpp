@@ -18,6 +18,8 @@ namespace {
 /// Names of kernels. They copy a block to f32, take the residual of a block, judge a member's residual, correct a block of the solution,
 /// and hand it over.
 constexpr std::array<std::string_view, 5> passes{"narrow", "residual", "judge", "correct", "deliver"};
+/// Kernels of the operation refine.
+constexpr std::array<std::string_view, 3> refining{"residual", "judge", "correct"};
 
 std::string kernel_name(const Design& inner, std::string_view pass) { return fmt::format("btd_{}_{}", pass, inner.label); }
 
@@ -25,6 +27,7 @@ bool solves(const Spec& spec) { return spec.operations.contains(Operation::solve
 
 /// The passes that the operations need, in the order of `passes`.
 std::vector<std::string_view> passes_of(const Design& inner) {
+    if (!is_wrapped(inner)) return {refining.begin(), refining.end()};
     std::vector<std::string_view> result;
     const bool factors = has_kernel(inner, Phase::factor);
     for (const auto pass : passes)
@@ -46,24 +49,27 @@ Spec inner_spec(const Spec& spec) {
             .operations = operations};
 }
 
-/// Adds copies of the matrix in f64 and in f32, and vectors of an iteration. With the copy in f64 later solutions can be refined, whatever
-/// becomes of the caller's arrays.
+/// Adds vectors of an iteration, and in mixed precision copies of the matrix in f64 and in f32. With the copy in f64 later solutions can be
+/// refined, whatever becomes of the caller's arrays.
 void add_buffers(Design& inner, const MixedShape& shape) {
     const auto& spec = inner.caller;
     const auto members = inner.lowered.members, blocks = members * spec.horizon, couplings = members * (spec.horizon - 1);
     const auto area = spec.block * spec.block, rhs = checked_multiply(spec.block, inner.spec.rhs, "right-hand sides of a block");
-    const auto parts = checked_multiply(blocks, shape.row_parts, "rows of the batch");
+    const auto parts = checked_multiply(members * inner.spec.horizon, shape.row_parts, "rows of the batch");
+    const bool copies = is_wrapped(inner);
     const auto scratch = inner.lowered.scratch_bytes * inner.workers;
     MemoryPlan plan{std::move(inner.buffers), inner.workspace_bytes - scratch};
-    plan.add("refined", members, 1, sizeof(trifold_refined));
-    plan.add("progress", members, 1, sizeof(double));
-    plan.add("running", members, 1, sizeof(int));
-    plan.add("wide_d", blocks, area, sizeof(double));
-    plan.add("wide_e", couplings, area, sizeof(double));
-    plan.add("narrow_d", blocks, area, sizeof(float));
-    plan.add("narrow_e", couplings, area, sizeof(float));
-    plan.add("narrow_x", blocks, rhs, sizeof(float));
-    plan.add("solution", blocks, rhs, sizeof(double));
+    plan.add("refined", members, 1, sizeof(trifold_refined) + (copies ? 0 : sizeof(double)));
+    if (copies) {
+        plan.add("progress", members, 1, sizeof(double));
+        plan.add("running", members, 1, sizeof(int));
+        plan.add("wide_d", blocks, area, sizeof(double));
+        plan.add("wide_e", couplings, area, sizeof(double));
+        plan.add("narrow_d", blocks, area, sizeof(float));
+        plan.add("narrow_e", couplings, area, sizeof(float));
+    }
+    plan.add("narrow_x", blocks, rhs, element_bytes(inner.spec.precision));
+    if (copies) plan.add("solution", blocks, rhs, sizeof(double));
     plan.add("errors", parts, 3 * inner.spec.rhs, sizeof(double));
     inner.buffers = std::move(plan.buffers);
     inner.workspace_bytes = checked_add(plan.bytes, scratch, "workspace");
@@ -71,7 +77,11 @@ void add_buffers(Design& inner, const MixedShape& shape) {
 
 Unit unit_of(const Design& inner, const MixedShape& shape) {
     const bool on_cpu = inner.target.backend == Backend::cpu;
-    Unit unit{inner.target, "btd_mixed_" + inner.label, {}, (on_cpu ? cpu::compile_options : gpu::compile_options)(inner), {}};
+    Unit unit{inner.target,
+              fmt::format("btd_{}_{}", is_wrapped(inner) ? "mixed" : "refine", inner.label),
+              {},
+              (on_cpu ? cpu::compile_options : gpu::compile_options)(inner),
+              {}};
     auto constants = constants_of(inner);
     const auto more = constants_of_mixed(inner.caller);
     constants.insert(constants.end(), more.begin(), more.end());
@@ -92,11 +102,13 @@ class Rounds {
     void rows(std::string_view pass, int round) { add(pass, round, inner_.schedule.horizon * shape_.row_parts); }
     /// Adds a kernel over every member.
     void members(std::string_view pass, int round) { add(pass, round, 1); }
-    /// Adds an operation of the wrapped Program. Its launches that wait for nothing wait here for all launches before it.
+    /// Adds an operation of the wrapped Program, on what its kernels sweep in the workspace. Its launches that wait for nothing wait here
+    /// for all launches before it.
     void run(Operation operation) {
         const auto first = launches_.size();
         const auto& steps = program_.operations.at(std::string(to_string(operation)));
         for (auto launch : steps) {
+            launch.operands = static_cast<std::size_t>(Operands::copies);
             for (auto& before : launch.after) before += first;
             if (launch.after.empty()) launch.after = ends_;
             launches_.push_back(std::move(launch));
@@ -165,7 +177,9 @@ std::vector<Constant> constants_of_mixed(const Spec& spec) {
     add_strides(constants, "CALLER_D", diagonal_strides(spec));
     add_strides(constants, "CALLER_E", coupling_strides(spec));
     constants.push_back({"ROUNDS", fmt::format("{}LL", refinement_rounds)});
-    constants.push_back({"BACKWARD_ERROR", fmt::format("{}", backward_error_bound(spec.block))});
+    constexpr double coarser = 0x1p29;  // rounding of f32 over that of f64
+    constants.push_back(
+        {"BACKWARD_ERROR", fmt::format("{}", backward_error_bound(spec.block) * (spec.precision == Precision::f32 ? coarser : 1))});
     return constants;
 }
 
@@ -189,6 +203,26 @@ Program wrap_mixed(Design inner, Packing packing) {
     for (const auto operation : planned_operations(inner.caller, inner.spec.rhs))
         wrapped.operations[std::string(to_string(operation))] = build(program, inner, shape, operation);
     return wrapped;
+}
+
+/// The units that factor and sweep are those of the Spec without it.
+Program with_refinement(Design inner, Packing packing) {
+    const auto shape = inner.target.backend == Backend::cpu ? cpu::mixed_shape(inner.spec) : gpu::mixed_shape(inner.spec);
+    auto program = write_down(inner, packing);
+    add_buffers(inner, shape);
+    program.units.push_back(unit_of(inner, shape));
+    program.buffers = inner.buffers;
+    program.workspace_bytes = inner.workspace_bytes;
+    if (!inner.baked) program.sizes = open_sizes_of(inner);
+    Rounds rounds(program, inner, shape);
+    for (const int round : {0, 1}) {
+        rounds.rows("residual", round);
+        if (round == 0) rounds.run(Operation::solve);
+        if (round == 0) rounds.rows("correct", round);
+    }
+    rounds.members("judge", 1);
+    program.operations[std::string(to_string(Operation::refine))] = rounds.done();
+    return program;
 }
 
 }  // namespace trifold

@@ -14,7 +14,7 @@ inline constexpr int refinement_rounds = 10;
 /// of columns_class, unless the variant's sizes are pinned as literals.
 Spec kernel_spec(const Spec& spec, std::string_view variant);
 
-/// Constants of templates/tridiagonal/mixed.h, mixed.c and mixed.cuh.
+/// Constants of templates/tridiagonal/mixed.h, mixed.c and mixed.cuh, refine.c and refine.cuh.
 std::vector<Constant> constants_of_mixed(const Spec& spec);
 
 /// The largest backward error |b - A x| / (|A| |x| + |b|) that a row of a converged solution may have. Rounding x, b and sums of 3 n
@@ -24,5 +24,8 @@ double backward_error_bound(std::int64_t block);
 /// The Program of mixed precision around the one in f32 that `inner` is the Design of: its units and one more, its buffers and more, and
 /// operations that factor a copy in f32 and refine its solutions in f64.
 Program wrap_mixed(Design inner, Packing packing);
+
+/// The Program with the operation refine: a unit, buffers and launches around those of a solution.
+Program with_refinement(Design inner, Packing packing);
 
 }  // namespace trifold

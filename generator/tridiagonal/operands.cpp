@@ -47,16 +47,18 @@ std::int64_t columns_class(std::int64_t rhs) {
 }
 namespace {
 
-/// Right-hand sides stand column by column in a block; the solution takes their place.
+/// Right-hand sides stand column by column in a block of the caller's; the solution takes their place.
 trifold_args copies_of(const Spec& spec, std::int64_t columns, const std::vector<Buffer>& buffers, const trifold_args& caller) {
     const auto place = [&](std::string_view name) {
         return static_cast<char*>(caller.workspace) + std::ranges::find(buffers, name, &Buffer::name)->offset;
     };
     auto result = caller;
+    result.b = result.x = place("narrow_x");
+    const auto block = spec.block * columns;
+    result.b_strides = result.x_strides = {1, spec.block, spec.bandwidth * block, spec.horizon * block};
+    if (spec.precision != Precision::mixed) return result;
     result.d = place("narrow_d");
     result.e = place("narrow_e");
-    result.b = result.x = place("narrow_x");
-    result.b_strides = result.x_strides = {1, spec.block, spec.block * columns, spec.horizon * spec.block * columns};
     result.diagonal = result.shift = nullptr;  // the copies have them
     result.active = reinterpret_cast<const int*>(place("running"));
     return result;
@@ -70,7 +72,8 @@ std::array<trifold_args, 3> operands_of(const Spec& spec, std::int64_t columns, 
     auto& in_x = result[static_cast<std::size_t>(Operands::caller_in_x)];
     in_x.b = caller.x;
     in_x.b_strides = caller.x_strides;
-    if (spec.precision == Precision::mixed) result[static_cast<std::size_t>(Operands::copies)] = copies_of(spec, columns, buffers, caller);
+    if (spec.precision == Precision::mixed || spec.operations.contains(Operation::refine))
+        result[static_cast<std::size_t>(Operands::copies)] = copies_of(spec, columns, buffers, caller);
     return result;
 }
 

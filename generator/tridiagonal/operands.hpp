@@ -28,7 +28,7 @@ std::uint64_t reciprocal_of(std::int64_t divisor);
 std::int64_t columns_class(std::int64_t rhs);
 
 /// The arrays that a launch works on (Launch::operands): the caller's; the caller's, reading X as B; the copies in f32 in the workspace of
-/// a mixed Program.
+/// a mixed Program, or the residual in that of one that refines.
 enum class Operands : std::size_t { caller, caller_in_x, copies };
 
 /// The operands of one call, by Operands. Allocates nothing. `columns`: the right-hand sides that kernels are made for (columns_at_once).

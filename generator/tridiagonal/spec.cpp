@@ -146,7 +146,18 @@ void check_general(const Spec& spec) {
         throw SpecError(fmt::format("a general matrix with {} is not there yet; leave one of them out", shape));
 }
 
+void check_refine(const Spec& spec) {
+    if (!spec.operations.contains(Operation::refine)) return;
+    if (spec.precision == Precision::mixed)
+        throw SpecError("mixed precision refines every solution by itself; leave refine out of the operations");
+    if (spec.matrix == MatrixKind::general)
+        throw SpecError("refinement of a general matrix is not there yet; leave refine out, and solve for b - A x to add that to x");
+    if (spec.border > 0)
+        throw SpecError("refinement with a border is not there yet; leave refine out, and solve for b - A x to add that to x");
+}
+
 void check_shape(const Spec& spec) {
+    check_refine(spec);
     if (spec.matrix == MatrixKind::symmetric) check_signs(spec);
     if (spec.matrix == MatrixKind::general)
         check_general(spec);
@@ -180,6 +191,7 @@ std::string_view to_string(Operation operation) { return name_of(operation); }
 Operations all_operations() {
     auto all = all_values<Operation>();
     all.erase(Operation::solve_transposed);
+    all.erase(Operation::refine);
     return all;
 }
 
@@ -197,7 +209,7 @@ Operations parse_operations(std::string_view text) {
         const auto found = std::ranges::find(names, word);
         if (found == names.end())
             throw SpecError(
-                fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_operations())));
+                fmt::format("unknown operation '{}' in '{}'; give all, or some of {}", word, text, to_string(all_values<Operation>())));
         operations.insert(static_cast<Operation>(found - names.begin()));
     }
     return operations;

@@ -28,6 +28,8 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
             return {Phase::inverse};
         case Operation::solve_transposed:
             return {Phase::forward_transposed, Phase::backward_transposed};
+        case Operation::refine:
+            break;  // it is made of a solution
     }
     return {};
 }

@@ -161,6 +161,18 @@ trifold_code trifold_quadratic(trifold_solver* solver, double* values, std::int6
 trifold_code trifold_negative_pivots(trifold_solver* solver, std::int64_t* values, std::int64_t capacity, std::int64_t* count) {
     return read(solver, &Solver::status, values, capacity, count, [](const Outcome& outcome) { return outcome.negative; });
 }
+trifold_code trifold_copy_status(trifold_solver* solver, trifold_status* to, std::int64_t members, void* stream) {
+    static_assert(sizeof(trifold_status) == sizeof(MemberStatus) && sizeof(trifold_inertia) == sizeof(MemberInertia));
+    return guarded([&] {
+        given(solver, "the solver").solver.copy_status(reinterpret_cast<MemberStatus*>(&given(to, "where to copy to")), members, {stream});
+    });
+}
+trifold_code trifold_copy_inertia(trifold_solver* solver, trifold_inertia* to, std::int64_t members, void* stream) {
+    return guarded([&] {
+        given(solver, "the solver")
+            .solver.copy_inertia(reinterpret_cast<MemberInertia*>(&given(to, "where to copy to")), members, {stream});
+    });
+}
 trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, std::int64_t capacity,
                                           std::int64_t* count) {
     return guarded([&] {

@@ -11,7 +11,7 @@ namespace of_tridiagonal {
 constexpr std::string_view of_blocks = "members horizon block block", of_couplings = "members couplings block block",
                            of_rhs = "members horizon block columns";
 constexpr ArrayRow d{"D", of_blocks}, e{"E", of_couplings}, b{"B", of_rhs}, x{"X", of_rhs, Access::write, "B"};
-constexpr ArrayRow factored[]{d, e}, swept[]{b, x}, factored_and_swept[]{d, e, b, x},
+constexpr ArrayRow factored[]{d, e}, swept[]{b, x}, factored_and_swept[]{d, e, b, x}, refined[]{d, e, b, {"X", of_rhs, Access::update}},
     inverted[]{{"the inverse's diagonal", of_blocks, Access::write}, {"the inverse's coupling", of_couplings, Access::write}};
 constexpr OperationRow operations[]{
     {"factor", factored, true},
@@ -21,6 +21,7 @@ constexpr OperationRow operations[]{
     {"factor_forward", factored_and_swept, true},
     {"factor_solve", factored_and_swept, true},
     {"inverse", inverted},
+    {"refine", refined},
 };
 
 constexpr Field tuning[]{

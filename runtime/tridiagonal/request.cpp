@@ -36,7 +36,7 @@ std::span<const Array> listed(Operation operation) {
     static constexpr Array factored[]{Array::d, Array::e, Array::b, Array::x}, swept[]{Array::b, Array::x},
         inverted[]{Array::inverse_diagonal, Array::inverse_coupling};
     if (operation == Operation::factor) return std::span(factored).first(2);
-    if (factors(operation)) return factored;
+    if (factors(operation) || operation == Operation::refine) return factored;
     if (operation == Operation::inverse) return inverted;
     return swept;
 }
@@ -78,7 +78,7 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     const auto real = element_bytes(spec.precision);
     const auto add_reals = [&](Array array, std::int64_t elements) { add(request, array, elements * real, real); };
     const auto members = request.members, n = spec.block;
-    if (factors(request.operation)) {
+    if (factors(request.operation) || request.operation == Operation::refine) {
         add_reals(Array::d, diagonal_extent(spec, members));
         add_reals(Array::e, coupling_extent(spec, members));
         if (spec.matrix == MatrixKind::general) add_reals(Array::u, coupling_extent(spec, members));
@@ -115,7 +115,8 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
     const bool optional =
         array == Array::diagonal || array == Array::shift || array == Array::active || array == Array::lengths || array == Array::sizes;
     // Masked members of an output keep what they hold.
-    const auto access = !written ? Access::read : request[Array::active] != nullptr ? Access::update : Access::write;
+    const bool refines = request.operation == Operation::refine;
+    const auto access = !written ? Access::read : refines || request[Array::active] != nullptr ? Access::update : Access::write;
     kinds_[count_] = array;
     list_[count_++] = {.name = to_string(array),
                        .data = request[array],
@@ -123,7 +124,8 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
                        .alignment = static_cast<int>(alignment),
                        .access = access,
                        .optional = optional,
-                       .may_equal = array == Array::x       ? to_string(Array::b)
+                       .may_equal = refines                 ? nullptr
+                                    : array == Array::x     ? to_string(Array::b)
                                     : array == Array::tip_x ? to_string(Array::tip_b)
                                                             : nullptr};
 }

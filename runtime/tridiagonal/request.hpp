@@ -35,7 +35,10 @@ constexpr bool sweeps(Operation operation) { return operation != Operation::fact
 constexpr bool solves(Operation operation) {
     return sweeps(operation) && operation != Operation::forward && operation != Operation::factor_forward;
 }
-constexpr bool sweeps_forward(Operation operation) { return sweeps(operation) && operation != Operation::backward; }
+/// Whether b' A^-1 b of its right-hand sides comes with it.
+constexpr bool sweeps_forward(Operation operation) {
+    return sweeps(operation) && operation != Operation::backward && operation != Operation::refine;
+}
 
 /// The arrays of an operation, as a caller lists them.
 std::span<const Array> listed(Operation operation);

@@ -129,6 +129,9 @@ const std::vector<double>& Solver::log_determinant() { return impl().log_determi
 const std::vector<Refinement>& Solver::refinement() { return impl().refinement(); }
 const std::vector<double>& Solver::quadratic() { return impl().quadratic(); }
 void Solver::copy_log_determinant(double* to, std::int64_t members, Stream stream) { impl().copy_log_determinant(to, members, stream); }
+void Solver::copy_status(MemberStatus* to, std::int64_t members, Stream stream) { impl().copy_status(to, members, stream); }
+void Solver::copy_inertia(MemberInertia* to, std::int64_t members, Stream stream) { impl().copy_inertia(to, members, stream); }
+void Solver::copy_backward_error(double* to, std::int64_t members, Stream stream) { impl().copy_backward_error(to, members, stream); }
 void Solver::copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns) {
     impl().copy_quadratic(to, members, stream, columns);
 }

@@ -14,7 +14,8 @@ namespace trifold {
 namespace {
 
 constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
-                                     Operation::backward, Operation::solve,          Operation::inverse,      Operation::solve_transposed};
+                                     Operation::backward, Operation::solve,          Operation::inverse,      Operation::solve_transposed,
+                                     Operation::refine};
 
 std::size_t operand_count(const Plan& plan) {
     const auto& choice = plan.choice();
@@ -29,6 +30,8 @@ Session make_session(const Plan& plan, void* workspace, std::int64_t bytes, Hold
     const std::vector<Operand> stand_in(operand_count(plan), {&args, bytes_of_args(plan.program()), args.args.members});
     return {plan.state()->prepared, stand_in, workspace, bytes, holds};
 }
+
+constexpr std::int64_t sizeof_refined = sizeof(trifold_refined);
 
 /// How later panels of right-hand sides are done, once the first has been factored along.
 Operation without_factor(Operation operation) {
@@ -79,7 +82,7 @@ Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds
 void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
     session.adopt(workspace, stream);
     factored = members;
-    solved = inverted = swept_members = swept_columns = 0;
+    solved = inverted = refined = swept_members = swept_columns = 0;
 }
 
 void Solver::Impl::take_factor(Impl& other) {
@@ -87,10 +90,12 @@ void Solver::Impl::take_factor(Impl& other) {
     const auto &own = plan.choice(), &given = other.plan.choice();
     auto spec = given.spec;
     if (spec.border == 0) spec.rhs = own.spec.rhs;
+    if (own.spec.operations.contains(Operation::refine)) spec.operations.insert(Operation::refine);
     const bool fits = spec == own.spec && own.target == given.target && own.schedule == given.schedule && own.variant == given.variant;
     if (!fits)
         throw SpecError(
-            "the other Solver's Plan differs in more than rhs, so its factor has another layout; make this one's by Plan::widened");
+            "the other Solver's Plan differs in more than rhs and refine, so its factor has another layout; make this one's by "
+            "Plan::widened");
     other.require_factor("take_factor");
     // Both may have work in flight, each on a stream of its own.
     session.synchronize();
@@ -98,7 +103,7 @@ void Solver::Impl::take_factor(Impl& other) {
     copy_factor(other);
     session.synchronize();
     factored = other.factored;
-    solved = inverted = swept_members = swept_columns = 0;
+    solved = inverted = refined = swept_members = swept_columns = 0;
 }
 
 void Solver::Impl::copy_factor(Impl& other) {
@@ -152,7 +157,8 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
         operation = without_factor(operation);
     }
     if (factors(request.operation)) factored = std::max(factored, request.members);
-    if (factors(request.operation)) solved = inverted = 0;
+    if (factors(request.operation)) solved = inverted = refined = 0;
+    if (request.operation == Operation::refine) refined = request.members, swept_members = 0;
     if (solves(request.operation)) solved = request.members;
     if (request.operation == Operation::inverse) inverted = request.members;
     if (sweeps_forward(request.operation)) {
@@ -263,15 +269,23 @@ void Solver::Impl::read_status(Session::Call& call) {
         }
 }
 
-/// They stand behind the statuses of all members that there is room for.
+namespace {
+
+struct Both {
+    trifold_status status;
+    trifold_inertia inertia;
+};
+
+}  // namespace
+
+std::int64_t Solver::Impl::inertia_offset() const {
+    return buffer(plan.program(), "status").bytes / static_cast<std::int64_t>(sizeof(Both)) *
+           static_cast<std::int64_t>(sizeof(trifold_status));
+}
+
 void Solver::Impl::read_inertia(Session::Call& call) {
-    struct Both {
-        trifold_status status;
-        trifold_inertia inertia;
-    };
-    const auto capacity = buffer(plan.program(), "status").bytes / static_cast<std::int64_t>(sizeof(Both));
-    const auto bytes =
-        std::as_bytes(call.read<Both>("status", capacity)).subspan(static_cast<std::size_t>(capacity) * sizeof(trifold_status));
+    const auto before = static_cast<std::size_t>(inertia_offset());
+    const auto bytes = std::as_bytes(call.read<Both>("status", inertia_offset() / std::int64_t{sizeof(trifold_status)})).subspan(before);
     for (std::size_t k = 0; k < outcomes_.size(); ++k) {
         trifold_inertia inertia;
         std::memcpy(&inertia, bytes.data() + k * sizeof inertia, sizeof inertia);
@@ -293,9 +307,7 @@ bool Solver::Impl::quadratic_known() const { return swept_members > 0 && swept_c
 
 void Solver::Impl::copy_log_determinant(double* to, std::int64_t members, Stream stream) {
     Session::Call call(session);
-    require_factor("log_determinant");
-    if (members < 0 || members > factored)
-        throw SpecError(fmt::format("the log determinants of {} members, but {} have been factored", members, factored));
+    require_factored("log_determinant", members);
     call.copy("log_determinant", to, members * static_cast<std::int64_t>(sizeof *to), stream);
 }
 
@@ -311,6 +323,36 @@ void Solver::Impl::copy_quadratic(double* to, std::int64_t members, Stream strea
     if (columns == rhs) return call.copy("quadratic", to, members * rhs * bytes, stream);
     for (std::int64_t member = 0; member < members; ++member)
         call.copy("quadratic", to + member * columns, columns * bytes, stream, member * rhs * bytes);
+}
+
+void Solver::Impl::require_factored(std::string_view what, std::int64_t members) const {
+    require_factor(what);
+    if (members < 0 || members > factored)
+        throw SpecError(fmt::format("{} of {} members, but {} have been factored", what, members, factored));
+}
+
+void Solver::Impl::copy_status(MemberStatus* to, std::int64_t members, Stream stream) {
+    static_assert(sizeof(MemberStatus) == sizeof(trifold_status) && sizeof(MemberInertia) == sizeof(trifold_inertia) &&
+                  offsetof(MemberStatus, least_pivot) == offsetof(trifold_status, least_pivot));
+    Session::Call call(session);
+    require_factored("copy_status", members);
+    call.copy("status", to, members * static_cast<std::int64_t>(sizeof *to), stream);
+}
+
+void Solver::Impl::copy_inertia(MemberInertia* to, std::int64_t members, Stream stream) {
+    Session::Call call(session);
+    if (plan.choice().spec.matrix != MatrixKind::symmetric)
+        throw SpecError("copy_inertia is for symmetric matrices, and this Plan's are positive definite; set the Spec's matrix");
+    require_factored("copy_inertia", members);
+    call.copy("status", to, members * static_cast<std::int64_t>(sizeof *to), stream, inertia_offset());
+}
+
+void Solver::Impl::copy_backward_error(double* to, std::int64_t members, Stream stream) {
+    Session::Call call(session);
+    if (members < 0 || members > refined)
+        throw SpecError(fmt::format("the backward errors of {} members, but {} have been refined", members, refined));
+    const auto each = static_cast<std::int64_t>(sizeof *to), capacity = buffer(plan.program(), "refined").bytes / (each + sizeof_refined);
+    call.copy("refined", to, members * each, stream, capacity * sizeof_refined);
 }
 
 void Solver::Impl::require_quadratic() const {
@@ -344,11 +386,12 @@ const std::vector<Refinement>& Solver::Impl::refinement() {
 }
 
 void Solver::Impl::read_refinement(Session::Call& call) {
-    if (plan.choice().spec.precision != Precision::mixed)
-        throw SpecError(fmt::format("this Plan has precision {} and refines nothing; refinement is for mixed",
-                                    to_string(plan.choice().spec.precision)));
+    const auto& spec = plan.choice().spec;
+    if (spec.precision != Precision::mixed && !spec.operations.contains(Operation::refine))
+        throw SpecError(
+            fmt::format("this Plan has precision {} and no operation refine, so it refines nothing", to_string(spec.precision)));
     refinements_.clear();
-    for (const auto& member : call.read<trifold_refined>("refined", solved))
+    for (const auto& member : call.read<trifold_refined>("refined", spec.precision == Precision::mixed ? solved : refined))
         refinements_.push_back({member.iterations, member.converged != 0, member.backward_error});
 }
 

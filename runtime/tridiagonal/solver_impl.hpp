@@ -39,6 +39,9 @@ struct Solver::Impl {
     const std::vector<double>& quadratic();
     void copy_log_determinant(double* to, std::int64_t members, Stream stream);
     void copy_quadratic(double* to, std::int64_t members, Stream stream, std::int64_t columns);
+    void copy_status(MemberStatus* to, std::int64_t members, Stream stream);
+    void copy_inertia(MemberInertia* to, std::int64_t members, Stream stream);
+    void copy_backward_error(double* to, std::int64_t members, Stream stream);
     const std::vector<Refinement>& refinement();
     bool ok();
 
@@ -46,7 +49,8 @@ struct Solver::Impl {
     Session session;
     std::int64_t factored = 0;                          ///< members that a factor call has covered
     std::int64_t swept_members = 0, swept_columns = 0;  ///< in the last forward sweep
-    std::int64_t solved = 0, inverted = 0;              ///< members that the last solution or inverse covered, since they were factored
+    std::int64_t solved = 0, inverted = 0,
+                 refined = 0;  ///< members that the last solution, inverse or refinement covered since a factorization
 
   private:
     void prepare(Request& request) const;
@@ -55,6 +59,10 @@ struct Solver::Impl {
     void copy_factor(Impl& other);
     void require_planned(Operation operation, const char* why) const;
     void require_factor(std::string_view what) const;
+    /// Throws SpecError where fewer members have been factored.
+    void require_factored(std::string_view what, std::int64_t members) const;
+    /// Bytes in front of the inertias: statuses of all members that there is room for.
+    std::int64_t inertia_offset() const;
     void check_sizes(const Request& request, std::span<const AnyArray> arrays) const;
     bool quadratic_known() const;
     void require_quadratic() const;
@@ -62,7 +70,7 @@ struct Solver::Impl {
     void read_status(Session::Call& call);
     void read_inertia(Session::Call& call);
 
-    std::array<std::size_t, 8> numbers_{};  // numbers of the Program's operations, by Operation
+    std::array<std::size_t, 9> numbers_{};  // numbers of the Program's operations, by Operation
     // Arguments of kernels, whose sizes stay as they are from call to call.
     std::int64_t kernel_columns_;
     BorderPanels panels_{};

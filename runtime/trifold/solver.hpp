@@ -87,16 +87,29 @@ struct Outcome {
     bool ok() const { return block < 0 && !nearly_singular && solution && inverse; }
 };
 
+/// A member's status as it lies in memory of the device, for copy_status: fields of its Outcome, in a band of the blocks that it is solved
+/// by. All bits are ones where the active mask has kept the member from ever being factored.
+struct MemberStatus {
+    std::int64_t block, row, floors;
+    double least_pivot;
+    std::int64_t nearly_singular;  ///< 1 or 0
+};
+/// Likewise for copy_inertia, of a MatrixKind::symmetric.
+struct MemberInertia {
+    std::int64_t negative;
+    double growth;
+};
+
 /// The least pivot of a sound system is at least this, 64 epsilons: 1.4e-14 in f64, 7.6e-6 in f32. Powers of two that scale rows and
 /// columns alike change no such pivot. Below it, rounding alone may have kept a pivot from being zero, and X may have no right digit. In
 /// mixed precision it is 0, since there the refinement decides: where A is singular it does not converge, unless some X solves A X = B.
 double nearly_singular_bound(Precision precision);
 
-/// Mixed precision: how the refinement of a member's solution went. Of a call's columns the worst.
+/// How the refinement of a member's solution went, in mixed precision or by Solver::refine. Of a call's columns the worst.
 struct Refinement {
-    std::int64_t iterations = 0;  ///< corrections of the first solution; -1: never solved
-    bool converged = true;        ///< else X is NaN
-    double backward_error = 0;    ///< the largest |b - A x| / (|A| |x| + |b|) of a row
+    std::int64_t iterations = 0;  ///< corrections of the first solution, 1 of refine(); -1: never solved, or left out
+    bool converged = true;        ///< the error is that of rounding. Else X is NaN in mixed precision; after refine() it is what it is
+    double backward_error = 0;    ///< the largest |b - A x| / (|A| |x| + |b|) of a row; NaN where the member has failed
     bool operator==(const Refinement&) const = default;
 };
 
@@ -171,7 +184,16 @@ class Solver {
         run(Operation::inverse, {diagonal, coupling}, options.on(stream));
     }
 
-    /// Copies what the other Solver has factored, and goes on with it. For Plans that differ in rhs alone, as Plan::widened makes them.
+    /// One step of iterative refinement: X += A^-1 (B - A X) by the factors at hand. D, E, a diagonal and a shift are those that were
+    /// factored; X must not be B. Residuals are summed in f64, also where the arrays are f32. refinement() then has the backward error of
+    /// the new X. Needs the operation refine; quadratic() needs another forward sweep afterwards.
+    template <class Real>
+    void refine(const Real* d, const Real* e, const Real* b, Real* x, Stream stream = {}, const FactorOptions<Real>& options = {}) {
+        run(Operation::refine, {d, e, b, x}, options.on(stream));
+    }
+
+    /// Copies what the other Solver has factored, and goes on with it. For Plans that differ in rhs alone, as Plan::widened makes them, or
+    /// that have refine in addition.
     /// Waits for both, and ends with the copy. Throws SpecError where a Plan does not fit, or the other has factored nothing.
     void take_factor(Solver& other);
 
@@ -203,6 +225,10 @@ class Solver {
     template <HostArray B, OutputOf<RealOf<B>> X>
     void solve_transposed(const B& b, X&& x, const SweepOptions& options = {}) {
         run(Operation::solve_transposed, {b, x}, options.on({}));
+    }
+    template <HostArray D, InputOf<RealOf<D>> E, InputOf<RealOf<D>> B, OutputOf<RealOf<D>> X>
+    void refine(const D& d, const E& e, const B& b, X&& x, const FactorOptions<RealOf<D>>& options = {}) {
+        run(Operation::refine, {d, e, b, x}, options.on({}));
     }
     template <HostArray S, OutputOf<RealOf<S>> T>
         requires OutputOf<S, RealOf<S>>
@@ -242,6 +268,11 @@ class Solver {
         run(Operation::solve_transposed, {b, x}, options.on({}));
     }
     template <class Real>
+    void refine(std::span<const Real> d, std::span<const Real> e, std::span<const Real> b, std::span<Real> x,
+                const FactorOptions<Real>& options = {}) {
+        run(Operation::refine, {d, e, b, x}, options.on({}));
+    }
+    template <class Real>
     void selected_inverse(std::span<Real> diagonal, std::span<Real> coupling, const SweepOptions& options = {}) {
         run(Operation::inverse, {diagonal, coupling}, options.on({}));
     }
@@ -278,7 +309,8 @@ class Solver {
     void check();
     /// Synchronizes. One entry for each member that a factor call has covered.
     const std::vector<Outcome>& status();
-    /// Synchronizes. Mixed precision only, else SpecError: one entry for each member of the last solution; none after factor().
+    /// Synchronizes. One entry for each member of the last solution in mixed precision, or of the last refine(); none after factor().
+    /// SpecError where the Plan has neither.
     const std::vector<Refinement>& refinement();
     /// Synchronizes. log det A by member; NaN for a failed member. In mixed precision it has the accuracy of f32.
     const std::vector<double>& log_determinant();
@@ -290,6 +322,12 @@ class Solver {
     /// SpecError where there is not as much.
     void copy_log_determinant(double* to, std::int64_t members, Stream stream = {});
     void copy_quadratic(double* to, std::int64_t members, Stream stream = {}, std::int64_t columns = 0);
+    /// Likewise the statuses of members, so that work on the device decides by them: within a graph, for one. And what a factorization of a
+    /// MatrixKind::symmetric says beyond that.
+    void copy_status(MemberStatus* to, std::int64_t members, Stream stream = {});
+    void copy_inertia(MemberInertia* to, std::int64_t members, Stream stream = {});
+    /// Likewise the backward errors of the last refine().
+    void copy_backward_error(double* to, std::int64_t members, Stream stream = {});
 
   private:
     template <class, class>

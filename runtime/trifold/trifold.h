@@ -49,7 +49,7 @@ typedef enum { TRIFOLD_LOWER = 0, TRIFOLD_UPPER = 1 } trifold_coupling;
 typedef enum { TRIFOLD_STAGED = 0, TRIFOLD_STACKED = 1 } trifold_rhs_layout; /* [batch][N][n][m], or (N n) by m column-major a member */
 
 /* Operations that will be called, as bits; log determinant and outcomes come with every factorization, the quadratic form with every
- * forward sweep. TRIFOLD_USUAL is all but the selected inverse. */
+ * forward sweep. TRIFOLD_USUAL is all but the selected inverse and refine. */
 enum {
     TRIFOLD_FACTOR = 1 << 0,
     TRIFOLD_FORWARD = 1 << 1,
@@ -59,6 +59,7 @@ enum {
     TRIFOLD_FACTOR_SOLVE = 1 << 5,
     TRIFOLD_INVERSE = 1 << 6,
     TRIFOLD_SOLVE_TRANSPOSED = 1 << 7, /* general matrices alone have it, and it comes with TRIFOLD_SOLVE */
+    TRIFOLD_REFINE = 1 << 8,
     TRIFOLD_USUAL = (1 << 6) - 1
 };
 
@@ -197,6 +198,11 @@ TRIFOLD_CALLS(trifold, double, f64, TRIFOLD_F64)
 /* X of A' X = B, of a general matrix. */
 TRIFOLD_CALL(trifold, f32, TRIFOLD_F32, solve_transposed, TRIFOLD_SOLVE_TRANSPOSED, 0, (const float* b, float* x), (b), (x))
 TRIFOLD_CALL(trifold, f64, TRIFOLD_F64, solve_transposed, TRIFOLD_SOLVE_TRANSPOSED, 0, (const double* b, double* x), (b), (x))
+/* One step of refinement: x += A^-1 (b - A x). trifold::Solver::refine says how. */
+TRIFOLD_CALL(trifold, f32, TRIFOLD_F32, refine, TRIFOLD_REFINE, 0, (const float* d, const float* e, const float* b, float* x), (d, e, b),
+             (x))
+TRIFOLD_CALL(trifold, f64, TRIFOLD_F64, refine, TRIFOLD_REFINE, 0, (const double* d, const double* e, const double* b, double* x),
+             (d, e, b), (x))
 
 /* Waits until every operation can run. Else the first call of one waits where its code is still being compiled. */
 trifold_code trifold_prepare(trifold_solver* solver);
@@ -230,6 +236,23 @@ trifold_code trifold_quadratic(trifold_solver* solver, double* values, int64_t c
  * so that its determinant has the sign of (-1)^value. */
 trifold_code trifold_negative_pivots(trifold_solver* solver, int64_t* values, int64_t capacity, int64_t* count);
 
+/* A member's status and, of a symmetric matrix, its inertia, as they lie in memory of the device. In a band blocks are those that it is
+ * solved by. All bits are ones where a member was never factored. */
+typedef struct {
+    int64_t block, row; /* first failing pivot, from 0; block is -1 when there is none */
+    int64_t floors;     /* pivots raised to the floor */
+    double least_pivot; /* as that of a trifold_outcome */
+    int64_t nearly_singular;
+} trifold_status;
+typedef struct {
+    int64_t negative; /* pivots below zero */
+    double growth;    /* the largest sum of a row's squares in the factor over the largest entry of A */
+} trifold_inertia;
+/* Enqueue copies for that many members to memory of the device (on the CPU ordinary memory), and do not synchronize: work on the device
+ * decides by them, in a graph for one. */
+trifold_code trifold_copy_status(trifold_solver* solver, trifold_status* to, int64_t members, void* stream);
+trifold_code trifold_copy_inertia(trifold_solver* solver, trifold_inertia* to, int64_t members, void* stream);
+
 /* Results of Solver::reciprocal_condition, from the host's D and E that were factored: an entry for each member of the options, or the
  * spec. The functions are trifold_reciprocal_condition_host_f32 and _f64; of the call below them, arrays, precision and options count. */
 trifold_code trifold_reciprocal_condition(trifold_solver* solver, const trifold_call* call, double* values, int64_t capacity,
@@ -245,11 +268,11 @@ TRIFOLD_CONDITION(trifold, f32, TRIFOLD_F32, reciprocal_condition_host, (const f
 TRIFOLD_CONDITION(trifold, f64, TRIFOLD_F64, reciprocal_condition_host, (const double* d, const double* e), (d, e))
 
 typedef struct {
-    int64_t iterations; /* corrections of the first solution; -1: never solved */
-    int64_t converged;  /* 1, or 0: X is NaN */
+    int64_t iterations; /* corrections of the first solution, 1 of refine; -1: never solved, or left out */
+    int64_t converged;  /* 1, or 0: the error is above that of rounding, and in mixed precision X is NaN */
     double backward_error;
 } trifold_refinement;
-/* Refinements of the last solution in mixed precision; otherwise TRIFOLD_BAD_ARGUMENT. */
+/* Refinements of the last solution in mixed precision, or of the last refine; TRIFOLD_BAD_ARGUMENT where the plan has neither. */
 trifold_code trifold_refinements(trifold_solver* solver, trifold_refinement* refinements, int64_t capacity, int64_t* count);
 
 /* ---- one chain over several ranks: trifold/rank_solver.hpp says what the calls do ---- */

@@ -1,4 +1,4 @@
-/* Mixed precision: when the refinement of a member's solution ends. One text for C and device code. */
+/* The error of a solution that is refined, and in mixed precision when that ends. One text for C and device code. */
 #include "tridiagonal_args.h"
 
 #ifdef TRIFOLD_DEVICE
@@ -13,12 +13,13 @@ TRIFOLD_MIXED_FUNCTION void raise(double* largest, double value) {
 }
 
 /* The backward error of a row is |b - A x| over |A| |x| + |b|, in which the units of rows and columns do not matter (Oettli and Prager,
- * 1964). If the diagonal entry makes the residual a correction below the normal numbers of single precision, it cannot be solved for. Its
+ * 1964). If the diagonal entry makes the residual a correction below the normal numbers of the factor, it cannot be solved for. Its
  * size relative to the column's largest b counts then. `errors` has three maxima over many rows of a column: of such errors, of such
  * residuals, and of b. */
 enum { ROW_ERROR, SMALL_RESIDUAL, LARGEST_B, ERRORS };
 TRIFOLD_MIXED_FUNCTION void add_row(double* errors, double residual, double size, double entry, double b) {
-    const double smallest = 0x1p-126 * (entry > 1 ? entry : 1), magnitude = residual < 0 ? -residual : residual;
+    const double least_normal = sizeof(real) == 4 ? 0x1p-126 : 0x1p-1022, smallest = least_normal * (entry > 1 ? entry : 1);
+    const double magnitude = residual < 0 ? -residual : residual;
     if (magnitude <= smallest)
         raise(&errors[SMALL_RESIDUAL], magnitude);
     else
@@ -50,4 +51,19 @@ TRIFOLD_MIXED_FUNCTION int judge(trifold_refined* result, double* progress, doub
     if (!converged) result->converged = 0;
     raise(&result->backward_error, error);
     return 0;
+}
+
+/* What a step of refinement has come to in the columns from `first_column` on. A member that is left out has made none. Errors of all
+ * members stand behind their results. */
+TRIFOLD_MIXED_FUNCTION void report_step(trifold_refined* all, trifold_int members, trifold_int member, int active, double error,
+                                        trifold_int first_column) {
+    trifold_refined* result = all + member;
+    if (first_column == 0) {
+        result->iterations = active ? 1 : -1;
+        result->converged = 1;
+        result->backward_error = 0;
+    }
+    if (!(error <= TRIFOLD_BACKWARD_ERROR)) result->converged = 0;
+    raise(&result->backward_error, error);
+    ((double*)(all + members))[member] = result->backward_error;
 }

@@ -67,6 +67,8 @@ std::vector<Unit> units() {
     add({.block = 20, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "chains"});
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
     for (const auto& target : {cpu, sm_90}) add({.block = 8, .horizon = 9, .matrix = MatrixKind::general}, target, {.variant = "getrf"});
+    for (const auto& target : {cpu, sm_90})
+        add({.block = 8, .horizon = 9, .operations = {Operation::factor, Operation::refine}}, target, {});
     add({.block = 8, .horizon = 9, .border = 2}, cpu, {});
     add({.block = 8, .horizon = 9, .border = 2}, sm_90, {});
     for (const std::int64_t batch : {1, 8}) {

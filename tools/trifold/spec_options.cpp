@@ -66,7 +66,7 @@ void SharedField::add_to(CLI::App& app, const Field& field) {
 }
 
 void SharedField::set(const Field& field, void* object) const {
-    if (option_ != nullptr && option_->count() > 0) field.set(object, option_->as<std::string>(), option_->get_name());
+    if (is_given()) field.set(object, option_->as<std::string>(), option_->get_name());
 }
 
 static std::optional<Device> native_device(const std::string& target) {

@@ -28,6 +28,7 @@ inline constexpr std::string_view shared_field = "matrix";
 class SharedField {
   public:
     void add_to(CLI::App& app, const Field& field);
+    bool is_given() const { return option_ != nullptr && option_->count() > 0; }
     /// Throws SpecError where the word is none of the field's.
     void set(const Field& field, void* object) const;
 

@@ -29,6 +29,7 @@ void check_layout(const Spec& spec) {
 
 void check_operations(const Operations& operations) {
     const auto has = [&](Operation operation) { return operations.contains(operation); };
+    if (has(Operation::refine)) throw SpecError("an exported solver of GPUs has no refine; leave it out of the operations");
     if (has(Operation::factor_solve) || (has(Operation::factor) && has(Operation::solve))) return;
     throw SpecError(
         fmt::format("operations {} solve nothing; an exported solver has factor_solve, or factor and solve", to_string(operations)));

@@ -48,7 +48,8 @@ std::string emit_static(const Design& design) {
 MixedShape mixed_shape(const Spec&) { return {}; }
 
 std::string emit_mixed(const Design& design, const std::string& prologue) {
-    return with_constants(prologue + constants_text(design), paste({"cpu/tridiagonal/mixed.c"}));
+    return with_constants(prologue + constants_text(design),
+                          paste({is_wrapped(design) ? "cpu/tridiagonal/mixed.c" : "cpu/tridiagonal/refine.c"}));
 }
 
 }  // namespace trifold::cpu

@@ -49,8 +49,9 @@ std::string emit_mixed(const Design& design, const std::string& prologue) {
     const Parts parts(design.spec.block);
     const std::vector constants{constant("MIXED_THREADS", parts.threads), constant("PART_ROWS", parts.rows),
                                 constant("ROW_PARTS", parts.count), constant("MIXED_MEMBERS", members_per_group(design.spec))};
-    return with_constants(prologue + define(design, variant_of(design).constants(design)) + define(design, constants),
-                          paste({"gpu/tridiagonal/mixed.cuh"}, platform_of(design.target)));
+    return with_constants(
+        prologue + define(design, variant_of(design).constants(design)) + define(design, constants),
+        paste({is_wrapped(design) ? "gpu/tridiagonal/mixed.cuh" : "gpu/tridiagonal/refine.cuh"}, platform_of(design.target)));
 }
 
 }  // namespace trifold::gpu

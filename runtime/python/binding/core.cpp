@@ -297,14 +297,30 @@ its operations.)",
         R"(Waits. float64 by member, as trifold.Factor has it. The Plan must have solve among its operations; status() is then that of its
 own solutions.)",
         guarded);
+    bind_with_options<OptionsOf::system, 4>(
+        solver, "refine",
+        [](BoundSolver& self, nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options) {
+            return self.refine(d, e, b, x, options);
+        },
+        "D"_a.none(), "E"_a.none(), "b"_a.none(), "x"_a.none(),
+        nb::sig("def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Any"),
+        R"(x += A^-1 (b - A x), in x itself: one step of iterative refinement. D, E and the options are those that were factored.
+
+Returns by member the largest |b - A x| / (|A| |x| + |b|) of a row of the new x, in float64: (), or (batch,). Does not wait on a
+GPU. The Plan must have refine among its operations; a Solver over a value moves to one that has, at the first call, which waits.)",
+        guarded);
     solver.def("check", &BoundSolver::check, nb::sig("def check(self) -> None"), "Waits, and raises what check=True would.", guarded);
     solver
         .def("log_determinant", &BoundSolver::log_determinant, "out"_a = none,
              nb::sig("def log_determinant(self, out: ArrayLike | None = None) -> Any"),
              "log det A in float64: (), or (batch,). Does not wait on a GPU.", guarded)
         .def("status", &BoundSolver::status, nb::sig("def status(self) -> Status"), "Waits, and says how each member fared.", guarded)
+        .def("copy_status", &BoundSolver::copy_status, nb::sig("def copy_status(self) -> CopiedStatus"),
+             R"(Statuses of members as arrays of the library that was factored, on its device: views of one block of memory, as
+trifold_status of trifold.h has it. Does not wait on a GPU, so that work on the device decides by them, in a graph for one.)",
+             guarded)
         .def("refinement", &BoundSolver::refinement, nb::sig("def refinement(self) -> Refinement"),
-             "Waits. Mixed precision only: how the last solution was refined.", guarded)
+             "Waits. How the last solution was refined: in mixed precision, or by refine.", guarded)
         .def("synchronize", &BoundSolver::synchronize, nb::sig("def synchronize(self) -> None"), "Waits for the last call.", guarded)
         .def_prop_ro("value", &BoundSolver::value, nb::sig("def value(self, /) -> Any"), "The array it works over, or None.")
         .def_prop_ro("batched", [](const BoundSolver& self) { return self.members().batched; })

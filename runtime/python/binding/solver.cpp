@@ -86,25 +86,54 @@ void BoundSolver::widen(std::int64_t columns) {
     const auto& plan = from->factors->plan();
     const auto [spec, tuning] = widened(plan.choice(), columns);
     if (spec.rhs == plan.choice().spec.rhs) return;
+    try {
+        move_to(spec, tuning);
+    } catch (const CompileError& error) {
+        log_once(LogLevel::warning,
+                 fmt::format("right-hand sides go one by one, since there is no code for {}: {}", columns, error.what()));
+    }
+}
+
+void BoundSolver::move_to(const Spec& spec, const Tuning& tuning) {
+    const auto from = held_;
     const auto stream = this->stream();
     const auto wide = std::make_shared<Held>();
-    try {
-        {
-            const GilRelease unlocked;
-            wide->factors = Factors::shared(spec, plan.device(), tuning);
-        }
-        const auto bytes = wide->factors->bytes();
-        wide->value.read(on_host() ? allocate_bytes(bytes) : make_array(library_, place_, std::array{bytes}, Element::u8), "value", true);
+    {
+        const GilRelease unlocked;
+        wide->factors = Factors::shared(spec, from->factors->plan().device(), tuning);
+    }
+    const auto bytes = wide->factors->bytes();
+    wide->value.read(on_host() ? allocate_bytes(bytes) : make_array(library_, place_, std::array{bytes}, Element::u8), "value", true);
+    {
         const GilRelease unlocked;
         auto given = from->factors->filled(from->value.data(), stream, members_.count);
         auto taking = wide->factors->fresh(wide->value.data(), stream, true);
         taking->take_factor(*given);
-    } catch (const CompileError& error) {
-        log_once(LogLevel::warning,
-                 fmt::format("right-hand sides go one by one, since there is no code for {}: {}", columns, error.what()));
-        return;
     }
     held_ = wide;
+}
+
+nb::object BoundSolver::refine(nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options) {
+    if (x.is_none()) throw SpecError("x is None; give the solution that is to be corrected");
+    Inputs in(members_);
+    read_system(in, d, e, options);
+    expect_shape(in.d, members_.shape({spec().horizon, spec().block, spec().block}));
+    read_right_side(in, b);
+    read_or_make(in.x, x, "x", in.b.shape(), in.b.element());
+    if (!own_ && !spec().operations.contains(Operation::refine)) {
+        if (is_capturing()) throw SpecError("a factor moves to a Plan that refines, which a graph cannot record; call refine once before");
+        const auto plan = held_->factors->plan();
+        auto [wanted, tuning] = widened(plan.choice(), spec().rhs);
+        wanted.operations.insert(Operation::refine);
+        move_to(wanted, tuning);
+    }
+    Array errors;
+    const auto result = read_or_make(errors, nb::none(), "out", in.members.shape({}), Element::f64);
+    lend(in.members, false, bool(in.active), false, [&](Solver& solver, Stream stream) {
+        solver.run(Operation::refine, {any(in.d), any(in.e), any(in.b), any(in.x)}, options_of(in, options, stream));
+        solver.copy_backward_error(errors.as<double>(), in.members.count, stream);
+    });
+    return finish(in.b, result);
 }
 
 std::vector<std::int64_t> BoundSolver::shape_of_quadratic(const Inputs& in) const {
@@ -173,6 +202,21 @@ nb::object BoundSolver::status() {
     lend(members, false, false, false, [&](Solver& solver, Stream) { outcomes = solver.status(); });
     outcomes.resize(std::min(outcomes.size(), static_cast<std::size_t>(members.count)));
     return status_of(outcomes, members.batched);
+}
+
+nb::object BoundSolver::copy_status() {
+    const auto members = members_;
+    const bool has_signs = spec().matrix == MatrixKind::symmetric;
+    Array statuses, inertias;
+    const auto make = [&](Array& array, std::size_t bytes) {
+        return read_or_make(array, nb::none(), "out", std::array{members.count, static_cast<std::int64_t>(bytes / 8)}, Element::f64);
+    };
+    const auto words = make(statuses, sizeof(MemberStatus)), more = has_signs ? make(inertias, sizeof(MemberInertia)) : nb::none();
+    lend(members, false, false, false, [&](Solver& solver, Stream stream) {
+        solver.copy_status(statuses.as<MemberStatus>(), members.count, stream);
+        if (has_signs) solver.copy_inertia(inertias.as<MemberInertia>(), members.count, stream);
+    });
+    return helper("copied_status")(words, more, members.batched);
 }
 
 nb::object BoundSolver::refinement() {

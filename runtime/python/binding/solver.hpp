@@ -22,6 +22,10 @@ class BoundSolver : public BoundChain {
     nb::object forward_quadratic(nb::handle b, nb::handle out, nb::handle quadratic);
     nb::object log_determinant(nb::handle out);
     nb::object status();
+    /// Columns of statuses in memory of the device.
+    nb::object copy_status();
+    /// A step of refinement of x, in its place; returns backward errors. A value moves to a Plan that can, once.
+    nb::object refine(nb::handle d, nb::handle e, nb::handle b, nb::handle x, const Options& options);
     nb::object refinement();
     /// For D, E and what was added to them when they were factored.
     nb::object reciprocal_condition(nb::handle d, nb::handle e, const Options& options);
@@ -54,6 +58,8 @@ class BoundSolver : public BoundChain {
     bool ring() const override { return spec().ring; }
     void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;
     void widen(std::int64_t columns) override;
+    /// Moves the value to a Plan for that Spec, which differs in rhs alone, or has refine in addition.
+    void move_to(const Spec& spec, const Tuning& tuning);
     /// The shape of quadratics, one for each right-hand side.
     std::vector<std::int64_t> shape_of_quadratic(const Inputs& in) const;
     nb::object read_or_make(Array& array, nb::handle given, const char* name, std::span<const std::int64_t> shape, Element element) const {

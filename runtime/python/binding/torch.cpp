@@ -67,14 +67,15 @@ struct Known {
     Element element = Element::other;
     Place place;
     std::vector<std::int64_t> shape;  // that of D
-    bool ring = false;
+    bool ring = false, signs = false;
     std::int64_t columns = 1;
     std::shared_ptr<Factors> factors;
     nb::object sample;  // a tensor of a value's shape, without its memory
     std::vector<std::int64_t> value_shape;
 
-    bool is_for(const Array& d, bool has_ring, std::int64_t given) const {
-        return columns == given && ring == has_ring && element == d.element() && place == d.place() && std::ranges::equal(shape, d.shape());
+    bool is_for(const Array& d, bool has_ring, bool has_signs, std::int64_t given) const {
+        return columns == given && ring == has_ring && signs == has_signs && element == d.element() && place == d.place() &&
+               std::ranges::equal(shape, d.shape());
     }
     BoundSolver solver(nb::handle value) const { return {factors, value, {shape.size() == 4 ? shape[0] : 1, shape.size() == 4}}; }
 };
@@ -88,22 +89,22 @@ bool is_ring(const Array& d, nb::handle e) {
     return axes > 2 && of_e.shape().size() == axes && of_e.shape()[axes - 3] == d.shape()[axes - 3];
 }
 
-std::shared_ptr<const Known> make_known(const Array& d, bool ring, std::int64_t columns) {
-    const nb::object made = names_of_torch().sample(d.object(), columns, ring);
+std::shared_ptr<const Known> make_known(const Array& d, bool ring, bool signs, std::int64_t columns) {
+    const nb::object made = names_of_torch().sample(d.object(), columns, ring, signs);
     const nb::object sample = made[1];
-    return std::make_shared<Known>(Known{d.element(), d.place(), copy_of(d.shape()), ring, columns,
+    return std::make_shared<Known>(Known{d.element(), d.place(), copy_of(d.shape()), ring, signs, columns,
                                          nb::cast<const BoundPlan&>(made[0]).factors, sample, copy_of(Array(sample, "value").shape())});
 }
 
-std::shared_ptr<const Known> known_for(const Array& d, nb::handle e, std::int64_t columns) {
+std::shared_ptr<const Known> known_for(const Array& d, nb::handle e, std::int64_t columns, bool signs) {
     static auto& all = *new std::list<std::shared_ptr<const Known>>;  // the most recently used ones first
     const bool ring = is_ring(d, e);
-    const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->is_for(d, ring, columns); });
+    const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->is_for(d, ring, signs, columns); });
     if (found != all.end()) {
         all.splice(all.begin(), all, found);
         return all.front();
     }
-    const auto made = make_known(d, ring, columns);
+    const auto made = make_known(d, ring, signs, columns);
     all.push_front(made);
     if (all.size() > max_known) all.pop_back();
     return made;
@@ -115,25 +116,25 @@ std::int64_t columns_of(const Array& d, nb::handle b) {
     return shape.size() == d.shape().size() ? std::clamp<std::int64_t>(shape.back(), 1, max_columns) : 1;
 }
 
-nb::object factor(nb::handle d, nb::handle e, std::int64_t columns, bool check) {
-    const auto known = known_for(Array(d, "D"), e, std::max<std::int64_t>(columns, 1));
+nb::object factor(nb::handle d, nb::handle e, std::int64_t columns, bool check, bool signs) {
+    const auto known = known_for(Array(d, "D"), e, std::max<std::int64_t>(columns, 1), signs);
     auto value = names_of_torch().like(known->sample);
     known->solver(value).factor(d, e, {.check = check});
     return value;
 }
 
-nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check) {
+nb::tuple factor_solve(nb::handle d, nb::handle e, nb::handle b, bool check, bool signs) {
     const Array of_d(d, "D");
-    const auto known = known_for(of_d, e, columns_of(of_d, b));
+    const auto known = known_for(of_d, e, columns_of(of_d, b), signs);
     const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
     known->solver(value).factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
     return nb::make_tuple(x, value);
 }
 
 /// (x, log det A, diagonal, lower, value).
-nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check) {
+nb::tuple marginals(nb::handle d, nb::handle e, nb::handle b, bool check, bool signs) {
     const Array of_d(d, "D");
-    const auto known = known_for(of_d, e, columns_of(of_d, b));
+    const auto known = known_for(of_d, e, columns_of(of_d, b), signs);
     const auto value = names_of_torch().like(known->sample), x = names_of_torch().like(b);
     auto solver = known->solver(value);
     solver.factor_along(Operation::factor_solve, d, e, b, x, {.check = check});
@@ -146,7 +147,9 @@ template <class Call>
 nb::object with_value(nb::handle d, nb::handle e, nb::handle value, Call call) {
     Array filled(value, "value");
     const auto shape = filled.shape();
-    const auto known = known_for(Array(d, "D"), e, shape.empty() ? 1 : shape.back());
+    const Array of_d(d, "D");
+    const bool signs = shape.size() == of_d.shape().size();  // such values have an axis more
+    const auto known = known_for(of_d, e, shape.size() < 2 ? 1 : shape[shape.size() - (signs ? 2 : 1)], signs);
     if (!std::ranges::equal(shape, known->value_shape))
         throw SpecError("these factors were made apart and cannot be used as one; factor the matrices together, as one batch");
     filled.make_contiguous();
@@ -175,12 +178,12 @@ void bind_torch(nb::module_& module) {
     module.def(
         "torch_way", [](const nb::args& arguments) { return static_cast<int>(way_of(arguments)); },
         nb::sig("def torch_way(*arguments: Any) -> int"));
-    module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a,
-               nb::sig("def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any"), guarded);
-    module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a,
-               nb::sig("def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]"), guarded);
-    module.def("torch_marginals", &marginals, "D"_a, "E"_a, "b"_a, "check"_a,
-               nb::sig("def torch_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]"), guarded);
+    module.def("torch_factor", &factor, "D"_a, "E"_a, "columns"_a, "check"_a, "signs"_a,
+               nb::sig("def torch_factor(D: Any, E: Any, columns: int, check: bool, signs: bool) -> Any"), guarded);
+    module.def("torch_factor_solve", &factor_solve, "D"_a, "E"_a, "b"_a, "check"_a, "signs"_a,
+               nb::sig("def torch_factor_solve(D: Any, E: Any, b: Any, check: bool, signs: bool) -> tuple[Any, Any]"), guarded);
+    module.def("torch_marginals", &marginals, "D"_a, "E"_a, "b"_a, "check"_a, "signs"_a,
+               nb::sig("def torch_marginals(D: Any, E: Any, b: Any, check: bool, signs: bool) -> tuple[Any, ...]"), guarded);
     module.def("torch_solve", &sweep<Operation::solve>, "D"_a, "E"_a, "value"_a, "b"_a,
                nb::sig("def torch_solve(D: Any, E: Any, value: Any, b: Any) -> Any"), guarded);
     module.def("torch_forward", &sweep<Operation::forward>, "D"_a, "E"_a, "value"_a, "b"_a,

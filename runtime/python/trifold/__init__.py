@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from . import grid, models, operators, signatures as _signatures
 from ._core import LocalRanks, Plan, RankSolver, Solver, add_layer as _add_layer, finish_calls as _finish_calls, version as _version
-from .arrays import BorderedMarginals, Marginals, Refinement, Status
+from .arrays import BorderedMarginals, CopiedStatus, Marginals, Refined, Refinement, Status
 from .banded import solveh_banded
 from .bands import folded
 from .errors import (
@@ -53,6 +53,7 @@ __all__ = [
     "BorderedMarginals",
     "CacheError",
     "CompileError",
+    "CopiedStatus",
     "DeviceError",
     "Error",
     "Factor",
@@ -68,6 +69,7 @@ __all__ = [
     "Plan",
     "RankError",
     "RankSolver",
+    "Refined",
     "Refinement",
     "Solver",
     "SparseFailed",

@@ -1,6 +1,6 @@
 from typing import Any, Unpack
 
-from .arrays import ArrayLike, Marginals, Refinement, Status
+from .arrays import ArrayLike, CopiedStatus, Marginals, Refinement, Status
 from .factor import Factorization, Sweep, System
 
 class Plan:
@@ -210,6 +210,14 @@ class Solver:
         own solutions.
         """
 
+    def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Any:
+        """
+        x += A^-1 (b - A x), in x itself: one step of iterative refinement. D, E and the options are those that were factored.
+
+        Returns by member the largest |b - A x| / (|A| |x| + |b|) of a row of the new x, in float64: (), or (batch,). Does not wait on a
+        GPU. The Plan must have refine among its operations; a Solver over a value moves to one that has, at the first call, which waits.
+        """
+
     def check(self) -> None:
         """Waits, and raises what check=True would."""
 
@@ -219,8 +227,16 @@ class Solver:
     def status(self) -> Status:
         """Waits, and says how each member fared."""
 
+    def copy_status(self) -> CopiedStatus:
+        """
+        Statuses of members as arrays of the library that was factored, on its device: views of one block of memory, as
+        trifold_status of trifold.h has it. Does not wait on a GPU, so that work on the device decides by them, in a graph for one.
+        """
+
     def refinement(self) -> Refinement:
-        """Waits. Mixed precision only: how the last solution was refined."""
+        """
+        Waits. How the last solution was refined: in mixed precision, or by refine.
+        """
 
     def synchronize(self) -> None:
         """Waits for the last call."""
@@ -256,9 +272,9 @@ class AddressSolver:
     def log_determinant(self, to: int, stream: int) -> None: ...
 
 def torch_way(*arguments: Any) -> int: ...
-def torch_factor(D: Any, E: Any, columns: int, check: bool) -> Any: ...
-def torch_factor_solve(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any]: ...
-def torch_marginals(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]: ...
+def torch_factor(D: Any, E: Any, columns: int, check: bool, signs: bool) -> Any: ...
+def torch_factor_solve(D: Any, E: Any, b: Any, check: bool, signs: bool) -> tuple[Any, Any]: ...
+def torch_marginals(D: Any, E: Any, b: Any, check: bool, signs: bool) -> tuple[Any, ...]: ...
 def torch_solve(D: Any, E: Any, value: Any, b: Any) -> Any: ...
 def torch_forward(D: Any, E: Any, value: Any, b: Any) -> Any: ...
 def torch_backward(D: Any, E: Any, value: Any, b: Any) -> Any: ...

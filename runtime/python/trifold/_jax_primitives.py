@@ -1,8 +1,8 @@
 """JAX's primitives of trifold.jax: what they compute, their derivatives, their batches and how XLA calls them.
 
 All take canonical arrays: D (B, N, n, n), E (B, N - 1, n, n), b (B, N, n, m). A factor is a value, bytes of the shape (B, R, k): B members,
-R right-hand sides that its Plan solves for at a time, and k so that there is room for it. So shapes say which Plan a value belongs to. Its
-memory is not divided by member: a value of many members cannot be cut into values of fewer.
+R right-hand sides that its Plan solves for at a time, and k so that there is room for it; (B, R, k, 1) where pivots have both signs. So
+shapes say which Plan a value belongs to. Its memory is not divided by member: a value of many members cannot be cut into values of fewer.
 
 A general matrix has U (B, N - 1, n, n) behind E, the blocks (i, i + 1), and primitives of its own, whose names begin with "general".
 
@@ -102,7 +102,9 @@ def _is_ring(D: Any, E: Any) -> bool:
     return not _has_rows(D) and E.shape[1] == D.shape[1]
 
 
-def _problem(call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False, general: bool = False) -> str:
+def _problem(
+    call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False, signs: bool = False, general: bool = False
+) -> str:
     batch, horizon, block, width = map(int, D.shape)
     spec: dict[str, Any] = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
     spec["operations"] = _OPERATIONS_OF_INVERSE if inverse else _OPERATIONS
@@ -110,6 +112,8 @@ def _problem(call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = 
         spec["matrix"], spec["operations"] = "general", _OPERATIONS_OF_GENERAL
     if _is_ring(D, E):
         spec["ring"] = True
+    if signs:
+        spec["matrix"] = "symmetric"
     if _has_rows(D):
         spec["d"] = spec["e"] = {"leading": width, "stage": block * width, "member": horizon * block * width}
     return problem("tridiagonal", call, accept_nearly_singular=bool(accept), spec=spec)
@@ -124,14 +128,14 @@ def _value_bytes(problem: str, device: str) -> int:
     return jax_value_bytes(problem, device)
 
 
-def _value_shape(D: Any, E: Any, rhs: int, inverse: bool, general: bool) -> tuple[int, int, int]:
+def _value_shape(D: Any, E: Any, rhs: int, inverse: bool, signs: bool, general: bool) -> tuple[int, ...]:
     """The largest of the devices that JAX has: which of them it will be is not known when shapes must be."""
-    problem = _problem("factor", D, E, rhs, inverse, general=general)
+    problem = _problem("factor", D, E, rhs, inverse, signs=signs, general=general)
     devices = ["cpu"] if jax.default_backend() == "cpu" else ["cpu", "cuda"]
     most = max(_value_bytes(problem, device) for device in devices)
     parts = D.shape[0] * rhs
     step = 64 // math.gcd(64, parts)  # so that values in a row are all aligned
-    return D.shape[0], rhs, -(-most // (parts * step)) * step
+    return D.shape[0], rhs, -(-most // (parts * step)) * step, *((1,) if signs else ())
 
 
 def abstract_like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -141,9 +145,14 @@ def abstract_like(aval: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return aval.update(shape=shape, dtype=np.dtype(dtype), weak_type=False, sharding=sharding)
 
 
+def has_signs(value: Any, D: Any) -> bool:
+    """Whether pivots of a value have both signs."""
+    return value.ndim == D.ndim
+
+
 def _check_value(value: Any, D: Any, E: Any, inverse: bool, general: bool) -> None:
     """When XLA's code is made: before, inside vmap, shapes of values are those of the whole batch, and other shapes are not."""
-    expected = _value_shape(D, E, value.shape[1], inverse, general) if value.ndim == 3 else ()
+    expected = _value_shape(D, E, value.shape[1], inverse, has_signs(value, D), general) if value.ndim in (3, 4) else ()
     if value.shape != expected:
         raise SpecError(f"the factor's value has shape {value.shape} where D has {D.shape}; a factor of many members cannot be divided")
 
@@ -195,14 +204,15 @@ def _of_chain(name: str, inputs: str, outputs: str) -> Any:
     return primitive
 
 
-def _shapes(inputs: list[str], outputs: list[str], *avals: Any, inverse: bool = True, rhs: int = 1, accept: bool = False) -> list[Any]:
+def _shapes(inputs: list[str], outputs: list[str], *avals: Any, **parameters: Any) -> list[Any]:
     given: dict[str, Any] = dict(zip(inputs, avals))
+    inverse, signs = parameters.get("inverse", True), parameters.get("signs", False)
     D, b = given["D"], given.get("b")
-    columns = rhs if b is None else min(b.shape[3], _MOST_AT_A_TIME)
+    columns = parameters.get("rhs", 1) if b is None else min(b.shape[3], _MOST_AT_A_TIME)
 
     def result(name: str) -> Any:
         if name == "value":
-            return abstract_like(D, _value_shape(D, given["E"], columns, inverse, "U" in given), np.uint8)
+            return abstract_like(D, _value_shape(D, given["E"], columns, inverse, signs, "U" in given), np.uint8)
         if name == "log_determinant":
             return abstract_like(D, D.shape[:1], real())
         like = given[{"x": "b", "diagonal": "D", "lower": "E"}[name]]
@@ -242,12 +252,14 @@ def _compile_early(problem: str, platform: str) -> None:
     threading.Thread(target=jax_compile, args=(problem, device), name="trifold compiles").start()
 
 
-def _lower(name: str, platform: str, ctx: Any, *operands: Any, inverse: bool, accept: bool = False, rhs: int = 1) -> Any:
+def _lower(
+    name: str, platform: str, ctx: Any, *operands: Any, inverse: bool, accept: bool = False, rhs: int = 1, signs: bool = False
+) -> Any:
     inputs, outputs = _NAMES[_CALLS[name]]
     given, results = dict(zip(inputs, ctx.avals_in)), dict(zip(outputs, ctx.avals_out))
     value, log_determinant = {**given, **results}["value"], results.get("log_determinant")
     general = "U" in given
-    problem = _problem(name, given["D"], given["E"], value.shape[1], inverse, accept, general)
+    problem = _problem(name, given["D"], given["E"], value.shape[1], inverse, accept, has_signs(value, given["D"]), general)
     aliases: dict[str, Any] = {}
     if "value" in results:
         if platform in backend.backends():
@@ -353,7 +365,7 @@ def _jvp(primitive: Any, primals: Any, tangents: Any, **parameters: Any) -> Any:
             of_inverse = selected_inverse_p.bind(value, D, E, inverse=inverse)
         found["log_determinant"] = _change_of_log_determinant(known["log_determinant"], of_inverse, dD, dE)
     if "lower" in known:
-        found["diagonal"], found["lower"] = _changes_of_inverse(of_inverse, D, E, dD, dE)
+        found["diagonal"], found["lower"] = _changes_of_inverse(of_inverse, D, E, dD, dE, signs=has_signs(value, D))
     return results, [found[name] for name in outputs]
 
 
@@ -406,48 +418,48 @@ def _change_of_log_determinant(result: Any, blocks_of_inverse: Any, dD: Any, dE:
     return change
 
 
-def _changes_of_inverse(blocks_of_inverse: Any, D: Any, E: Any, *changes: Any) -> list[Any]:
+def _changes_of_inverse(blocks_of_inverse: Any, D: Any, E: Any, *changes: Any, signs: bool) -> list[Any]:
     if _all_zero(*changes):
         return list(map(_zero, blocks_of_inverse))
     dD, dE = _filled(changes, (D, E))
-    scale = jax.lax.stop_gradient(jnp.max(jnp.diagonal(blocks_of_inverse[0], 0, -2, -1), (-2, -1)))
-    return call(change_of_inverse_p, D, E, scale, symmetric(dD), dE)
+    scale = jax.lax.stop_gradient(jnp.max(abs(blocks_of_inverse[0]), (1, 2, 3)))
+    return call(change_of_inverse_p, D, E, scale, symmetric(dD), dE, signs=signs)
 
 
-def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> list[Any]:
+def _change_of_inverse(D: Any, E: Any, scale: Any, dD: Any, dE: Any, *, signs: bool) -> list[Any]:
     """The blocks of -A^-1 V A^-1, where V has the symmetric blocks dD and dE. scale: about the largest entry of A^-1, by member; the result
     does not depend on it."""
     n, step = D.shape[-1], step_of_inverse(D.shape[-1], D.dtype)
     largest = jnp.maximum(jnp.max(abs(dD), (1, 2, 3)), jnp.max(abs(dE), (1, 2, 3), initial=0)) * scale
     e = (step / jnp.where(largest == 0, 1, largest)).astype(D.dtype)[:, None, None, None]
     double = [jnp.block([[block, e * change], [e * change, block]]) for block, change in ((D, dD), (E, dE))]
-    (value,) = factor_p.bind(*double, rhs=1, inverse=True, accept=True)
+    (value,) = factor_p.bind(*double, rhs=1, inverse=True, accept=True, signs=signs)
     return [block[..., n:, :n] / e for block in selected_inverse_p.bind(value, *double, inverse=True)]
 
 
-def _change_of_inverse_jvp(primals: Any, tangents: Any) -> Any:
+def _change_of_inverse_jvp(primals: Any, tangents: Any, *, signs: bool) -> Any:
     """It is linear in dD and dE, and its change with A follows from the rules of what it is made of."""
     D, E, scale, *changes = primals
-    results = change_of_inverse_p.bind(*primals)
+    results = change_of_inverse_p.bind(*primals, signs=signs)
     dD, dE, _, *of_changes = tangents
     parts: list[Any] = []
     if not _all_zero(*of_changes):
-        parts.append(call(change_of_inverse_p, D, E, scale, *_filled(of_changes, changes)))
+        parts.append(call(change_of_inverse_p, D, E, scale, *_filled(of_changes, changes), signs=signs))
     if not _all_zero(dD, dE):
 
         def at(D: Any, E: Any) -> list[Any]:
-            return _change_of_inverse(D, E, scale, *changes)
+            return _change_of_inverse(D, E, scale, *changes, signs=signs)
 
         parts.append(jax.jvp(at, (D, E), tuple(_filled((dD, dE), (D, E))))[1])
     return results, [sum(part[1:], part[0]) for part in zip(*parts)] if parts else list(map(_zero, results))
 
 
-def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD: Any, dE: Any) -> Any:
+def _change_of_inverse_transpose(cotangents: Any, D: Any, E: Any, scale: Any, dD: Any, dE: Any, *, signs: bool) -> Any:
     """It is its own adjoint, where E stands for two blocks of A."""
     if _all_zero(*cotangents):
         return [None, None, None, ad.Zero(dD.aval), ad.Zero(dE.aval)]
     of_diagonal, of_lower = _filled(cotangents, (D, E))
-    diagonal, below = call(change_of_inverse_p, D, E, scale, symmetric(of_diagonal), of_lower / 2)
+    diagonal, below = call(change_of_inverse_p, D, E, scale, symmetric(of_diagonal), of_lower / 2, signs=signs)
     return [None, None, None, diagonal, 2 * below]
 
 

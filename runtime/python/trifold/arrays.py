@@ -49,10 +49,10 @@ class Status(NamedTuple):
 
 
 class Refinement(NamedTuple):
-    """Mixed precision: how the refinement of each member's solution went."""
+    """How the refinement of each member's solution went, in mixed precision or by Solver.refine()."""
 
     iterations: Any  #: corrections of the first solution
-    converged: Any  #: False: X is NaN
+    converged: Any  #: False: the error is above that of rounding; in mixed precision x is NaN
     backward_error: Any
 
 
@@ -86,12 +86,48 @@ class BorderedMarginals(NamedTuple):
     corner: Any  #: the block in the place of C: (a, a)
 
 
+class CopiedStatus(NamedTuple):
+    """Columns of members' statuses on the device: Solver.copy_status() returns it. Each is (batch,), or without a batch axis ().
+
+    They are those of Status. In a band, blocks are those that it is solved by. A member that was never factored has -1 in whole numbers.
+    """
+
+    block: Any
+    row: Any
+    floors: Any
+    least_pivot: Any  #: float64
+    nearly_singular: Any  #: 1 or 0
+    negative: Any  #: pivots below zero of a matrix="symmetric"; else None, as growth is
+    growth: Any
+
+
+class Refined(NamedTuple):
+    """A step of iterative refinement."""
+
+    x: Any  #: the new solution
+    backward_error: Any  #: its largest |b - A x| / (|A| |x| + |b|) of a row, in float64: () or (batch,)
+
+
 def marginals(*parts: Any) -> Marginals:
     return Marginals(*parts)
 
 
 def status(rows: list[tuple[Any, ...]], batched: bool) -> Status:
     return Status(*_columns(rows, batched))
+
+
+def copied_status(status: Any, inertia: Any, batched: bool) -> CopiedStatus:
+    """From words of 8 bytes, of which the library has made float64."""
+    library: Any = sys.modules[library_of(type(status))]
+
+    def column(words: Any, k: int, kind: str) -> Any:
+        values = words[:, k] if batched else words[0, k : k + 1]
+        values = values if kind == "float64" else values.view(getattr(library, kind))
+        return values if batched else values.reshape(())
+
+    whole = [column(status, k, "float64" if k == 3 else "int64") for k in range(5)]
+    signs = (None, None) if inertia is None else (column(inertia, 0, "int64"), column(inertia, 1, "float64"))
+    return CopiedStatus._make([*whole, *signs])
 
 
 def refinement(rows: list[tuple[Any, ...]], batched: bool) -> Refinement:
@@ -268,6 +304,11 @@ def contiguous(array: Any, name: str) -> Any:
         copy = array.contiguous()
         return copy.clone() if copy.data_ptr() == array.data_ptr() else copy
     return (np if library == "numpy" else sys.modules["cupy"]).array(array, order="C", copy=True)
+
+
+def copy_of(array: Any) -> Any:
+    library = library_of(type(array))
+    return array.detach().clone() if library == "torch" else array.copy()
 
 
 def on_host(array: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 import numpy
 
 from ._core import Plan, Solver, solver_for
-from .arrays import ArrayLike, BorderedMarginals, Marginals, Status, columns_alone, floating, give_back, is_jax
+from .arrays import ArrayLike, BorderedMarginals, Marginals, Refined, Status, adapt, columns_alone, copy_of, floating, give_back, is_jax
 from .bands import fitting_band, unfolded
 from .batches import Together, fitting_factor, fitting_upper, itself
 from .bordered import is_pair, rows_of, split
@@ -93,7 +93,7 @@ def _fitting(D: Any, E: Any, b: Any, settings: dict[str, Any]) -> Together:
 
 
 @takes(OPTIONS)
-def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Options]) -> Any:
+def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, *, refine: int = 0, **options: Unpack[Options]) -> Any:
     """Solve A x = b, where A has the blocks D on its diagonal and E below it.
 
     D: (N, n, n), of which only the lower triangles are read; E: (N - 1, n, n), block (i + 1, i) of A, or None when N is 1;
@@ -125,6 +125,9 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     matrix: "positive-definite", or "symmetric", whose pivots may have both signs: A = P' L S L' P, without interchanges. A zero pivot
     raises NotPositiveDefinite, and NearlySingular where L grew so much that few digits are left. Factor.status has the negative pivots.
 
+    refine: steps of iterative refinement, x + A^-1 (b - A x). Residuals are summed in float64, also of float32. It is not for borders, and
+    mixed precision does it by itself.
+
     upper, in the shape of E: block (i, i + 1) of a general A, of which all of D is read; in a ring the last is A(N - 1, 0). It makes matrix
     "general": A = L U, where rows are interchanged within each block. Errors are as with "symmetric". border, lengths, sizes, bandwidth,
     mixed and pivot_floor are not there for it.
@@ -134,7 +137,9 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
     work is enqueued on the library's current stream, and only check=True waits for it. Raises SpecError on arrays that do not fit,
     DeviceError when there is no device or compiler.
     """
-    settings = read(solve, options, OPTIONS)
+    settings, steps = read(solve, options, OPTIONS), whole(refine, "refine", 0)
+    if steps > 0:
+        return _refined(D, E, b, steps, settings)
     if settings["border"] is not None:
         blocks: Any = floating(D, "D")
         pair, joined = split(b, blocks.shape[-3:-1], rows_of(settings["border"]), blocks.ndim == 4)
@@ -142,6 +147,21 @@ def solve(D: ArrayLike, E: ArrayLike | None, b: ArrayLike, **options: Unpack[Opt
         return joined(_solver_for(blocks, pair[0], "factor_solve,solve", settings).factor_solve(blocks, E, pair, **settings))
     D, E, b, back, _ = _fitting(D, E, b, settings)
     return back(_solver_for(D, b, "factor_solve,solve", settings).factor_solve(D, E, b, **settings))
+
+
+def _refined(D: Any, E: Any, b: Any, steps: int, settings: dict[str, Any]) -> Any:
+    if settings["mixed"]:
+        raise SpecError("mixed precision refines every solution by itself; leave refine out")
+    if settings["border"] is not None:
+        raise SpecError("refinement with a border is not there yet; leave refine out, and solve for b - A x to add that to x")
+    D, E, b, back, _ = fitting_band(floating(D, "D"), floating(E, "E"), floating(b, "b"), settings["bandwidth"])
+    right = adapt(b, "b") if is_jax(b) else b
+    solver = _solver_for(D, right, "factor_solve,solve,refine", settings)
+    x = solver.factor_solve(D, E, right, **settings)
+    system = {name: settings[name] for name in SYSTEM if name != "border"}
+    for _ in range(steps):
+        solver.refine(D, E, right, x, **system)
+    return back(give_back(b, x))
 
 
 @takes(OPTIONS)
@@ -300,6 +320,19 @@ class Factor:
         """(diagonal, lower): blocks of A^-1 in the places of those of D, (N, n, n), and of E; with a border also those of F and C."""
         diagonal, lower, *border = self._solver.selected_inverse(check=False)
         return tuple(map(self._back, (*unfolded(self.plan, diagonal, lower), *border)))
+
+    @takes(SYSTEM)
+    def refine(self, D: ArrayLike, E: ArrayLike | None, b: ArrayLike, x: ArrayLike, **options: Unpack[System]) -> Refined:
+        """(x, backward_error) after one more step of iterative refinement: x + A^-1 (b - A x). x itself stays as it is.
+
+        D, E and the options are those that were factored, which a factor does not keep; b and x have the shapes of solve(). Residuals are
+        summed in float64, also of float32. backward_error: the largest |b - A x| / (|A| |x| + |b|) of a row of the new x, by member. The
+        first call moves the factor to a Plan with refine among its operations, and waits for that; later ones do not.
+        """
+        known_x = floating(x, "x")
+        new = copy_of(adapt(known_x, "x") if is_jax(known_x) else known_x)
+        errors = self._solver.refine(D, E, floating(b, "b"), new, **options)
+        return Refined(give_back(known_x, new), self._back(errors))
 
     @takes(SYSTEM)
     def reciprocal_condition(self, D: ArrayLike, E: ArrayLike | None, **options: Unpack[System]) -> Any:

@@ -74,6 +74,11 @@ def lower_alone(triangle: Any) -> bool:
     return triangle == "lower"
 
 
+def has_signs(matrix: Any) -> bool:
+    """Whether pivots have both signs."""
+    return _one_of(("positive-definite", "symmetric"), matrix, "matrix") == "symmetric"
+
+
 def flag(value: Any, name: str) -> bool:
     """True or False; None is False."""
     return bool(truth(value, name))

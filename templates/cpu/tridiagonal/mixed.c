@@ -1,18 +1,12 @@
 /* Mixed precision: the kernels around those that factor and sweep in single precision. Tasks are blocks of members, or members. */
 #include "cpu/tridiagonal/mixed_constants.c"
-#include "cpu/tridiagonal/common.c"
-#include "tridiagonal/mixed.h"
+#include "cpu/tridiagonal/residual.c"
 
-typedef double doubles __attribute__((vector_size(32), aligned(8), may_alias));
-typedef long long words __attribute__((vector_size(32)));
-enum { WIDE = 4, AREA_OF_BLOCK = n * n };
+enum { AREA_OF_BLOCK = n * n };
 
 _Static_assert(REAL_BYTES == 4, "the kernels factor in single precision");
 
-INLINE double* doubles_at(const trifold_args* args, integer offset, integer index) { return (double*)workspace_at(args, offset) + index; }
 INLINE float* floats_at(const trifold_args* args, integer offset, integer index) { return (float*)workspace_at(args, offset) + index; }
-/* Matrices, vectors and errors are counted by blocks, verdicts of some variants by chains. */
-INLINE integer block_index(const trifold_args* args, integer member, integer block) { return member * HORIZON + block; }
 INLINE integer coupling_index(const trifold_args* args, integer member, integer block) { return member * (HORIZON - 1) + block; }
 /* The index of a column of a block's right-hand sides, which are stored column by column. */
 INLINE integer column_index(const trifold_args* args, integer member, integer block, integer column) {
@@ -20,14 +14,6 @@ INLINE integer column_index(const trifold_args* args, integer member, integer bl
 }
 INLINE int* running_of(const trifold_args* args, integer member) { return (int*)workspace_at(args, OFFSET_RUNNING) + member; }
 INLINE double* progress_of(const trifold_args* args, integer member) { return doubles_at(args, OFFSET_PROGRESS, member); }
-
-INLINE double magnitude(double x) { return __builtin_fabs(x); }
-
-/* The number in single precision, or infinity beyond its range. Only numbers that fit are converted, so that no conversion overflows. */
-INLINE float narrowed(double x) {
-    const double largest = 3.40282346638528859811704183484516925e+38, within = magnitude(x) <= largest ? x : 0;
-    return within == x ? (float)within : x > 0 ? __builtin_inff() : x < 0 ? -__builtin_inff() : __builtin_nanf("");
-}
 
 /* ---- copies ---- */
 
@@ -66,47 +52,15 @@ KERNEL_PART void narrow_coupling(const trifold_args* args, integer member, integ
 
 /* ---- residuals ---- */
 
-/* A column of b - A x, and of |b| + |A| |x|. */
-typedef struct {
-    double y[n], size[n];
-} residual;
-
-/* Subtracts x a from a row. */
-INLINE void subtract_row(residual* to, const double* a, double x) {
-    for (integer c = 0; c < n; ++c) {
-        const double term = a[c] * x;
-        to->y[c] -= term;
-        to->size[c] += magnitude(term);
-    }
-}
-
-INLINE void subtract_dot(residual* to, integer r, const double* a, const double* x) {
-    doubles sums = {}, sizes = {};
-    double sum = 0, size = 0;
-    integer c = 0;
-    for (; c + WIDE <= n; c += WIDE) {
-        const doubles term = *(const doubles*)(a + c) * *(const doubles*)(x + c);
-        sums += term;
-        sizes += (doubles)((words)term & 0x7fffffffffffffffLL); /* without the sign */
-    }
-    for (; c < n; ++c) {
-        const double term = a[c] * x[c];
-        sum += term;
-        size += magnitude(term);
-    }
-    to->y[r] -= sum + ((sums[0] + sums[1]) + (sums[2] + sums[3]));
-    to->size[r] += size + ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
-}
-
 /* y -= (A x)(block); x is the member's solution, in column `column`. */
 KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, integer block, integer column, residual* to) {
     const double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
     const integer next = (integer)n * MOST_COLUMNS;
     const double* d = doubles_at(args, OFFSET_WIDE_D, block_index(args, member, block) * AREA_OF_BLOCK);
     const double* e = doubles_at(args, OFFSET_WIDE_E, coupling_index(args, member, block) * AREA_OF_BLOCK);
-    for (integer c = 0; c < n; ++c) subtract_row(to, d + c * n, x[c]); /* D is symmetric */
-    for (integer c = 0; c < n && block + 1 < HORIZON; ++c) subtract_row(to, e + c * n, x[next + c]);
-    for (integer r = 0; r < n && block > 0; ++r) subtract_dot(to, r, e - AREA_OF_BLOCK + r * n, x - next);
+    for (integer c = 0; c < n; ++c) subtract_row(to, d + c * n, x[c], n); /* D is symmetric */
+    for (integer c = 0; c < n && block + 1 < HORIZON; ++c) subtract_row(to, e + c * n, x[next + c], n);
+    for (integer r = 0; r < n && block > 0; ++r) subtract_dot(to, r, e - AREA_OF_BLOCK + r * n, x - next, n);
 }
 
 /* b - A x in one column of a block, to single precision, and its errors. The first round's x is zero. */
@@ -116,7 +70,7 @@ KERNEL_PART void take_residual(const trifold_args* args, integer member, integer
     double* x = doubles_at(args, OFFSET_SOLUTION, column_index(args, member, block, column));
     float* narrow = floats_at(args, OFFSET_NARROW_X, column_index(args, member, block, column));
     const double* d = doubles_at(args, OFFSET_WIDE_D, block_index(args, member, block) * AREA_OF_BLOCK);
-    double* errors = doubles_at(args, OFFSET_ERRORS, (block_index(args, member, block) * MOST_COLUMNS + column) * ERRORS);
+    double* errors = errors_of(args, member, block, column);
     residual left;
     for (integer r = 0; r < n; ++r) {
         left.y[r] = b[r * s->row];
@@ -134,17 +88,10 @@ KERNEL_PART void take_residual(const trifold_args* args, integer member, integer
 /* ---- members ---- */
 
 KERNEL_PART void judge_member(const trifold_args* args, integer member, integer round) {
-    double worst = 0;
-    for (integer column = 0; column < columns_of(args); ++column) {
-        double largest[ERRORS] = {0};
-        for (integer block = 0; block < HORIZON; ++block)
-            for (int k = 0; k < ERRORS; ++k)
-                raise(&largest[k], doubles_at(args, OFFSET_ERRORS, (block_index(args, member, block) * MOST_COLUMNS + column) * ERRORS)[k]);
-        raise(&worst, backward_error(largest));
-    }
     const trifold_status* status = (const trifold_status*)workspace_at(args, OFFSET_STATUS) + member;
     trifold_refined* result = (trifold_refined*)workspace_at(args, OFFSET_REFINED) + member;
-    *running_of(args, member) = judge(result, progress_of(args, member), worst, round, args->first_column, status->block < 0);
+    *running_of(args, member) =
+        judge(result, progress_of(args, member), worst_error(args, member), round, args->first_column, status->block < 0);
 }
 
 KERNEL_PART void correct_column(const trifold_args* args, integer member, integer block, integer column) {
@@ -166,16 +113,6 @@ KERNEL_PART void deliver_column(const trifold_args* args, integer member, intege
 INLINE int is_running(const trifold_args* args, integer member, integer round) {
     return is_active(args, member) && (round == 0 || *running_of(args, member));
 }
-
-#define BLOCK_KERNEL(NAME, CALL)                                                                                               \
-    KERNEL NAME(const trifold_args* args, const trifold_refinement* refinement, trifold_int first_task, trifold_int last_task, \
-                void* scratch) {                                                                                               \
-        for (integer task = first_task; task < last_task; ++task) {                                                            \
-            const integer member = task / HORIZON, block = task % HORIZON;                                                     \
-            CALL;                                                                                                              \
-        }                                                                                                                      \
-        (void)refinement, (void)scratch;                                                                                       \
-    }
 
 /* The kernels that factor skip members that do not run. */
 INLINE void narrow_block(const trifold_args* args, integer member, integer block) {

@@ -1,5 +1,5 @@
 /* Constants of the kernels of mixed precision: those around the kernels that factor and sweep in single precision. */
-#include "cpu/tridiagonal/constants.c"
+#include "cpu/tridiagonal/residual_constants.c"
 
 /* Strides of the caller's arrays, which are in double precision: see D_ROW and the others. */
 #define CALLER_D_ROW TRIFOLD_CALLER_D_ROW
@@ -16,9 +16,6 @@
 #define OFFSET_WIDE_E OPEN(TRIFOLD_OFFSET_WIDE_E)
 #define OFFSET_NARROW_D OPEN(TRIFOLD_OFFSET_NARROW_D) /* D and E in single precision */
 #define OFFSET_NARROW_E OPEN(TRIFOLD_OFFSET_NARROW_E)
-#define OFFSET_NARROW_X OPEN(TRIFOLD_OFFSET_NARROW_X) /* the residual, then its solution, in single precision */
 #define OFFSET_SOLUTION OPEN(TRIFOLD_OFFSET_SOLUTION) /* x, in double precision */
-#define OFFSET_ERRORS OPEN(TRIFOLD_OFFSET_ERRORS)     /* error of each block and column */
 #define OFFSET_RUNNING OPEN(TRIFOLD_OFFSET_RUNNING)   /* state of each member, as are all below */
 #define OFFSET_PROGRESS OPEN(TRIFOLD_OFFSET_PROGRESS)
-#define OFFSET_REFINED OPEN(TRIFOLD_OFFSET_REFINED)

@@ -1,34 +1,13 @@
-/* Mixed precision: the kernels around those that factor and sweep in single precision. A thread has a row of a block. A block's rows are
- * cut in `row_parts` parts of `part_rows` rows, and a thread block has several parts if they are small. Matrices in the workspace are
- * row-major; right-hand sides and the solution are stored column by column. */
+/* Mixed precision: the kernels around those that factor and sweep in single precision. Matrices in the workspace are row-major; right-hand
+ * sides and the solution are stored column by column. */
 #include "gpu/tridiagonal/mixed_constants.cuh"
-#include "gpu/tridiagonal/common.cuh"
-#include "tridiagonal/mixed.h"
+#include "gpu/tridiagonal/residual.cuh"
 
 namespace mixed {
 
-constexpr int parts_together = mixed_threads / part_rows;
-TRIFOLD_DEVICE trifold_int parts_of(const trifold_args& args) { return horizon_of(args) * row_parts; }
 constexpr trifold_int area = static_cast<trifold_int>(block_size) * block_size;
 
 static_assert(sizeof(real) == 4, "the kernels factor in single precision");
-
-struct MixedShared {
-    double largest[ERRORS][mixed_threads];
-};
-
-struct Row {
-    trifold_int block, part; /* part counts those of all blocks */
-    int first, row;          /* the part's first row; this thread's */
-    bool exists;
-};
-
-TRIFOLD_DEVICE Row find_row(const trifold_args& args) {
-    const int which = thread_index() / part_rows, lane = thread_index() % part_rows;
-    const trifold_int part = group_x() * parts_together + which;
-    const int first = static_cast<int>(part % row_parts) * part_rows;
-    return {part / row_parts, part, first, first + lane, which < parts_together && part < parts_of(args) && first + lane < block_size};
-}
 
 TRIFOLD_DEVICE trifold_int coupling_index(const trifold_args& args, trifold_int member, trifold_int block) {
     return member * (horizon_of(args) - 1) + block;
@@ -45,26 +24,6 @@ TRIFOLD_DEVICE double& progress_of(const trifold_args& args, trifold_int member)
 TRIFOLD_DEVICE bool is_running(const trifold_args& args, trifold_int member, trifold_int round) {
     return is_active(args, member) && (round == 0 || running_of(args, member) != 0);
 }
-TRIFOLD_DEVICE double magnitude(double x) { return x < 0 ? -x : x; }
-
-/* The largest of `count` threads' values from `first` on, for the first of them. All threads call it together. */
-TRIFOLD_DEVICE double largest_of(double (&values)[mixed_threads], double mine, int first, int count) {
-    values[thread_index()] = mine;
-    block_sync();
-    double largest = mine;
-    if (thread_index() == first) {
-#pragma unroll 1
-        for (int k = 1; k < count; ++k) raise(&largest, values[first + k]);
-    }
-    return largest;
-}
-
-/* Rows of a part that the block has. */
-TRIFOLD_DEVICE int rows_of(const Row& at) { return block_size - at.first < part_rows ? block_size - at.first : part_rows; }
-TRIFOLD_DEVICE double largest_of_rows(double (&values)[mixed_threads], double mine, const Row& at) {
-    return largest_of(values, mine, thread_index() - (at.row - at.first), at.exists ? rows_of(at) : 1);
-}
-
 /* ---- copies ---- */
 
 TRIFOLD_DEVICE double caller_diagonal(const trifold_args& args, trifold_int member, trifold_int block, int r, int c) {
@@ -100,16 +59,6 @@ TRIFOLD_DEVICE void narrow_rows(const trifold_args& args, trifold_int member, co
 
 /* ---- residuals ---- */
 
-/* A row of b - A x, and of |b| + |A| |x|. */
-struct Residual {
-    double value, size;
-    TRIFOLD_METHOD void subtract(double a, double x) {
-        const double term = a * x;
-        value -= term;
-        size += magnitude(term);
-    }
-};
-
 /* Subtracts (A x) of a row, in one column. D is symmetric, and is read by columns, so that neighbouring threads read neighbours in memory.
  */
 TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
@@ -131,7 +80,6 @@ TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& a
 
 /* b - A x in one column, to single precision, and its errors. The first round's x is zero. */
 TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, const Row& at, int column, trifold_int round) {
-    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
     double errors[ERRORS] = {};
     if (at.exists) {
         const trifold_int index = column_index(args, member, at.block, column) + at.row;
@@ -146,31 +94,13 @@ TRIFOLD_DEVICE void take_residual(const trifold_args& args, trifold_int member, 
             buffer<double>(args, MixedOffset::wide_d(args))[block_index(args, member, at.block) * area + at.row * (block_size + 1)];
         add_row(errors, residual.value, residual.size, entry, b);
     }
-    for (int k = 0; k < ERRORS; ++k) {
-        const double largest = largest_of_rows(shared.largest[k], errors[k], at);
-        if (at.exists && at.row == at.first)
-            buffer<double>(args, MixedOffset::errors(args))[((member * parts_of(args) + at.part) * max_columns + column) * ERRORS + k] =
-                largest;
-    }
-    block_sync();
+    store_errors(args, member, at, column, errors);
 }
 
 /* ---- members ---- */
 
 TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, trifold_int round) {
-    MixedShared& shared = *static_cast<MixedShared*>(shared_memory());
-    double worst = 0;
-    for (int column = 0; column < args.columns; ++column) {
-        const double* errors = buffer<double>(args, MixedOffset::errors(args)) + (member * parts_of(args) * max_columns + column) * ERRORS;
-        double largest[ERRORS] = {};
-        for (int k = 0; k < ERRORS; ++k) {
-            for (trifold_int part = thread_index(); part < parts_of(args); part += mixed_threads)
-                raise(&largest[k], errors[part * max_columns * ERRORS + k]);
-            largest[k] = largest_of(shared.largest[k], largest[k], 0, mixed_threads);
-        }
-        block_sync();
-        raise(&worst, backward_error(largest));
-    }
+    const double worst = worst_error(args, member);
     if (thread_index() != 0) return;
     const bool factored = buffer<trifold_status>(args, Offset::status(args))[member].block < 0;
     running_of(args, member) = judge(buffer<trifold_refined>(args, MixedOffset::refined(args)) + member, &progress_of(args, member), worst,
@@ -178,15 +108,6 @@ TRIFOLD_DEVICE void judge_member(const trifold_args& args, trifold_int member, t
 }
 
 /* ---- entry points. Grid: parts, or one, by groups of members ---- */
-
-template <class Use>
-TRIFOLD_DEVICE void each_of_group(const trifold_args& args, const Use& use) {
-    const trifold_int first = group_y() * members_per_group;
-    for (trifold_int member = first; member < first + members_per_group && member < args.members; ++member) {
-        use(member);
-        if (members_per_group > 1) block_sync();
-    }
-}
 
 #ifdef TRIFOLD_KERNEL_NARROW
 /* The kernels that factor skip members that do not run. */

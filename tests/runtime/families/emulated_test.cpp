@@ -276,6 +276,42 @@ TEST_CASE("emulated: members of unequal length agree with a dense factorization"
             }
 }
 
+TEST_CASE("emulated: statuses, inertia and backward errors in the memory of a GPU") {
+    const Current current;
+    for (const auto& variant : {"fused", "team", "tiled"}) {
+        const Spec spec{.block = 3,
+                        .horizon = 5,
+                        .matrix = MatrixKind::symmetric,
+                        .batch = 3,
+                        .operations = {Operation::factor_solve, Operation::refine}};
+        ShapedProblem<double> problem(spec, 3);
+        problem.diagonal(1, 4) = Eigen::MatrixXd::Zero(3, 3);
+        problem.matrix(1).block(9, 12, 3, 3).setZero(), problem.matrix(1).block(12, 9, 3, 3).setZero();
+        problem.store();
+        Solver solver{Plan(spec, Device::parse("cuda:0"), {.schedule = "sequential", .variant = variant})};
+        problem.factor_solve(solver);
+        solver.refine<double>(problem.d, problem.e, problem.b, problem.x);
+        const auto status = allocate(3 * sizeof(MemberStatus)), inertia = allocate(3 * sizeof(MemberInertia)), error = allocate(24);
+        solver.copy_status(static_cast<MemberStatus*>(status.get()), 3);
+        solver.copy_inertia(static_cast<MemberInertia*>(inertia.get()), 3);
+        solver.copy_backward_error(static_cast<double*>(error.get()), 3);
+        solver.synchronize();
+        const auto& read = solver.status();
+        for (std::size_t k = 0; k < 3; ++k) {
+            const auto& found = static_cast<const MemberStatus*>(status.get())[k];
+            CHECK((found.block == read[k].block && found.row == read[k].row && found.least_pivot == read[k].least_pivot));
+            if (k != 1) CHECK(static_cast<const MemberInertia*>(inertia.get())[k].negative == read[k].negative);
+        }
+        CHECK(static_cast<const MemberStatus*>(status.get())[1].block == 4);
+        for (const std::int64_t k : {0, 2}) {
+            const double expected = backward_error_oracle(problem.matrix(k), problem.solution(k), problem.right(k));
+            CHECK(std::abs(static_cast<const double*>(error.get())[k] - expected) <= 5e-16);
+        }
+        CHECK(std::isnan(static_cast<const double*>(error.get())[1]));
+        CHECK_REFUSED("the backward errors of 4 members, but 3 have been refined", solver.copy_backward_error(nullptr, 4));
+    }
+}
+
 TEST_CASE("emulated: odd lengths in the memory of a GPU fail their member") {
     const Current current;
     const Spec spec{.block = 3, .horizon = 5, .batch = 4, .lengths = true, .operations = all_operations()};

@@ -65,6 +65,8 @@ class SolverRunner : public Runner {
             case Operation::inverse:
                 return solver_->selected_inverse<Real>(output(args.inverse_diagonal, blocks * spec.horizon),
                                                        output(args.inverse_coupling, blocks * (spec.horizon - 1)), sweep);
+            case Operation::refine:
+                return solver_->refine<Real>(d, e, b, x, options);
         }
     }
 

@@ -307,11 +307,15 @@ TEST_CASE_FIXTURE(Files, "bad input: no driver, no NVRTC, no compiler") {
     check("solve A.mtx b.mtx --device cpu --workers 3", 3, "jit", "TRIFOLD_DISABLE=jit,cache");
 }
 
-TEST_CASE("bad input: not positive definite is exit status 1, with the place") {
+TEST_CASE_FIXTURE(Files, "bad input: not positive definite, or a zero pivot, is exit status 1, with the place") {
+    for (const auto* words : {"diagonal entry 0 of block 2 is -1", "a pivot is zero: member 0, block 3, row 0 (from 0)",
+                              "make A quasi-definite by a little on the diagonal, or take --iterative --method gmres"})
+        check_spoiled("A.mtx", head + "12 12 3\n1 1 1\n2 2 1\n3 3 -1\n", 1, words);
+    check_spoiled("D.npy", filled({4, 3, 3}, 0), 1, "a pivot is zero: member 0, block 0, row 0 (from 0)");
+    write("A.mtx", head + "12 12 3\n1 1 1\n2 2 1\n3 3 -1\n");
     for (const auto* words :
          {"not positive definite: member 0, block 2, row 0 (from 0)", "an indefinite A is for --iterative --method gmres"})
-        check_spoiled("A.mtx", head + "12 12 3\n1 1 1\n2 2 1\n3 3 -1\n", 1, words);
-    check_spoiled("D.npy", filled({4, 3, 3}, 0), 1, "not positive definite: member 0, block 0, row 0 (from 0)");
+        check("solve A.mtx b.mtx --device cpu --matrix positive-definite", 1, words);
 }
 
 TEST_CASE_FIXTURE(Files, "bad input: a cache that cannot be used does not keep a solve from ending well") {

@@ -179,7 +179,7 @@ TEST_CASE("solve: one nearly singular system leaves the others of its batch solv
         CHECK(std::isnan(inverse[k]) == (k / 3 == 1));
     }
     files.write("D.npy", format_npy({{3, 3, 1, 1}, Precision::f64, {4, -1, 4, .5, .8, .3, 5, 5, 5}}));
-    const auto both = files.solve("--json").json();
+    const auto both = files.solve("--json --matrix positive-definite").json();
     CHECK(both["status"] == "not_positive_definite");
     CHECK(both["failed"].size() == 1);
     CHECK(both["nearly_singular"].size() == 1);

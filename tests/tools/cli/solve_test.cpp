@@ -245,8 +245,9 @@ TEST_CASE("solve: b' A^-1 b by system and column, in every precision and for mor
         auto system = problems::socu({3, 5, columns, 3}, 9);
         system.d[45 + 9] = -1;  // member 1 is not positive definite
         write_arrays(scratch, system);
-        const auto ran =
-            scratch.ends(1, fmt::format("solve D.npy E.npy b.npy --device cpu --json --schedule sequential --precision {}", precision));
+        const auto ran = scratch.ends(
+            1, fmt::format("solve D.npy E.npy b.npy --device cpu --json --matrix positive-definite --schedule sequential --precision {}",
+                           precision));
         const auto quadratic = ran.json()["quadratic"];
         REQUIRE(quadratic.size() == 3);
         for (const std::int64_t member : {0, 1, 2}) {
@@ -275,7 +276,10 @@ TEST_CASE("solve: a member beyond the range of the precision is told apart from 
         write_arrays(scratch, system);
         const auto run = [&] {
             return scratch.ends(
-                1, fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule sequential --precision {}", precision));
+                1,
+                fmt::format(
+                    "solve D.npy E.npy b.npy -o x.npy --device cpu --json --matrix positive-definite --schedule sequential --precision {}",
+                    precision));
         };
         const auto ran = run();
         CHECK(says(ran.err, fmt::format("out of the range of {}: member 1, x holds infinities or NaN", precision)));
@@ -425,7 +429,8 @@ TEST_CASE("solve: a member that is not positive definite is named as LAPACK woul
         entry(5, 2) = 1e-3;
         entry(7, 0) = -5;
         write_arrays(scratch, system);
-        const auto ran = scratch.ends(1, fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule {}", schedule));
+        const auto ran = scratch.ends(
+            1, fmt::format("solve D.npy E.npy b.npy -o x.npy --device cpu --json --matrix positive-definite --schedule {}", schedule));
         CHECK(says(ran.err, "not positive definite: member 1, block 5, row 2 (from 0)"));
         const auto json = ran.json();
         CHECK(json["status"] == "not_positive_definite");
@@ -445,6 +450,53 @@ TEST_CASE("solve: a member that is not positive definite is named as LAPACK woul
         while (rows <= 36 && a.topLeftCorner(rows, rows).llt().info() == Eigen::Success) ++rows;
         CHECK(rows - 1 == 5 * 4 + 2);
     }
+}
+
+TEST_CASE("solve: a matrix that is not positive definite is taken as symmetric, and its inertia is said") {
+    for (const auto& [place, value, why] :
+         {std::tuple(2 * 16 + 5, -30.0, "diagonal entry 1 of block 2 is -30, so A is taken as symmetric"),
+          std::tuple(2 * 16 + 5, 1e-3, "a factorization for positive definite matrices has failed, so A is taken as symmetric")})
+        for (const auto* precision : {"f64", "f32"}) {
+            const Scratch scratch;
+            auto system = problems::socu({4, 5, 2, 1}, 21);
+            system.d[static_cast<std::size_t>(place)] = value;
+            write_arrays(scratch, system);
+            write_matrix_market(scratch, to_sparse(system), {20, 2, system.b});
+            const auto a = dense_matrix(system, 0);
+            const auto negative = (a.selfadjointView<Eigen::Lower>().eigenvalues().array() < 0).count();
+            REQUIRE(negative > 0);
+            for (const auto* files : {"D.npy E.npy b.npy", "A.mtx b.mtx --block 4"}) {
+                const auto ran = scratch.ends(0, fmt::format("solve {} -o x.npy --device cpu --json --precision {}", files, precision));
+                CHECK(says(ran.err, why, fmt::format("of which {} of 20 are negative; --matrix positive-definite refuses it", negative)));
+                check_json(ran.json(), {{"status", "ok"}, {"matrix", "symmetric"}, {"negative_pivots", {negative}}});
+                CHECK(ran.json()["growth"][0].get<double>() > 0);
+                CHECK(relative_residuals(system, parse_npy(scratch.read("x.npy"), "x").values)[0] <= (precision[1] == '6' ? 1e-14 : 1e-6));
+                const auto refused = scratch.ends(1, fmt::format("solve {} --device cpu --json --matrix positive-definite", files));
+                check_json(refused.json(), {{"status", "not_positive_definite"}, {"matrix", "positive-definite"}});
+                CHECK(!refused.json().contains("negative_pivots"));
+            }
+            const auto said =
+                scratch.well(fmt::format("solve D.npy E.npy b.npy --device cpu --matrix symmetric --precision {}", precision));
+            CHECK(says(said.out, "negative pivots", fmt::format("{} of 20", negative)));
+            CHECK(!says(said.err, "taken as symmetric"));
+        }
+    const Scratch scratch;
+    auto system = problems::socu({4, 5, 1, 2}, 3);
+    write_arrays(scratch, system);
+    check_json(scratch.well("solve D.npy E.npy b.npy --device cpu --json").json(), {{"matrix", "positive-definite"}});
+    check_json(scratch.well("solve D.npy E.npy b.npy --device cpu --json --matrix symmetric").json(), {{"negative_pivots", {0, 0}}});
+    std::ranges::fill_n(system.d.begin() + 80, 16, 0.0);  // of member 1 the first block has a zero pivot
+    write_arrays(scratch, system);
+    const auto failed = scratch.ends(1, "solve D.npy E.npy b.npy -o x.npy --device cpu --json --schedule multi-stage");
+    CHECK(says(failed.err, "diagonal entry 0 of block 0 of member 1 is 0", "a pivot is zero: member 1, block 0, row 0 (from 0)",
+               "rows are not interchanged"));
+    check_json(failed.json(), {{"status", "zero_pivot"}, {"negative_pivots", {0, -1}}});
+    CHECK(failed.json()["failed"] == nlohmann::json::parse(R"([{"member": 1, "block": 0, "row": 0}])"));
+    const auto x = parse_npy(scratch.read("x.npy"), "x").values;
+    CHECK((std::isfinite(x[0]) && std::isnan(x[20])));
+    scratch.check("solve D.npy E.npy b.npy --matrix indefinite", 2, "'indefinite'");
+    scratch.check("solve D.npy E.npy b.npy --matrix symmetric --precision mixed", 2, "mixed precision is for positive definite matrices");
+    scratch.check("solve D.npy E.npy b.npy --matrix symmetric --ranks 2 --device cpu", 2, "ranks are for positive definite matrices");
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: a residual above the tolerance is exit status 1, and x is written") {

@@ -28,6 +28,8 @@ Spec spec_of(const System& system, const SolveRequest& request) {
     auto spec = to_spec(system, request.precision);
     spec.rhs = std::min(system.rhs, max_columns);
     spec.operations = {Operation::factor, Operation::solve};
+    spec.matrix = request.matrix;
+    if (request.matrix == MatrixKind::symmetric && request.ranks == 1) spec.operations.insert(Operation::refine);
     if (request.inverse) spec.operations.insert(Operation::inverse);
     return spec;
 }
@@ -52,12 +54,16 @@ std::vector<OutOfRange::Failure> out_of_range(const std::vector<trifold::Outcome
 
 /// The least pivot of sound systems may be small by chance, and that of singular ones large, so a condition number that is there decides.
 /// Mixed precision is judged by its factors: what f32 cannot tell from a singular matrix may be refined, but is not known to be sound.
-void judge_singular(const std::vector<trifold::Outcome>& status, Precision precision, Solution& solution) {
-    const auto factors = precision == Precision::mixed ? Precision::f32 : precision;
+void judge_singular(const std::vector<trifold::Outcome>& status, const SolveRequest& request, Solution& solution) {
+    const auto factors = request.precision == Precision::mixed ? Precision::f32 : request.precision;
+    const bool has_signs = request.matrix == MatrixKind::symmetric;
     for (std::size_t k = 0; k < status.size(); ++k) {
         solution.least_pivot.push_back(status[k].least_pivot);
-        const bool singular = solution.reciprocal_condition.empty() ? status[k].least_pivot < nearly_singular_bound(factors)
-                                                                    : solution.reciprocal_condition[k] < min_condition(factors);
+        const bool singular = !solution.reciprocal_condition.empty() ? solution.reciprocal_condition[k] < min_condition(factors)
+                              : has_signs                            ? status[k].nearly_singular
+                                                                     : status[k].least_pivot < nearly_singular_bound(factors);
+        if (has_signs) solution.negative.push_back(status[k].block < 0 ? status[k].negative : -1);
+        if (has_signs) solution.growth.push_back(status[k].growth);
         if (status[k].block < 0 && singular) solution.nearly_singular.push_back({static_cast<std::int64_t>(k), status[k].least_pivot});
     }
 }
@@ -109,7 +115,12 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     solution.log_determinant = solver.log_determinant();
     solution.x = formats::joined(system.batch, widened(x), widened(tip));
     const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
-    solution.quadratic = counted ? solver.quadratic() : products(system, solution.x);
+    if (counted) solution.quadratic = solver.quadratic();
+    if (request.matrix == MatrixKind::symmetric) {  // the factor may have lost digits
+        solver.refine(d, e, converted<Real>(b), x, {.columns = system.rhs});
+        solution.x = widened(x);
+    }
+    if (!counted) solution.quadratic = products(system, solution.x);
     if (request.inverse) {
         std::vector<Real> diagonal(d.size()), coupling(e.size()), arrow(f.size()), corner(c.size());
         SweepOptions options;
@@ -124,7 +135,7 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     const auto refinement = request.precision == Precision::mixed ? solver.refinement() : std::vector<Refinement>();
     solution.out_of_range = out_of_range(status);
     if (request.condition) solution.reciprocal_condition = solver.reciprocal_condition(d, e, factoring);
-    judge_singular(status, request.precision, solution);
+    judge_singular(status, request, solution);
     take_refinement(refinement, solution);
     return solution;
 }
@@ -184,7 +195,7 @@ void solve_rank(const System& system, const SolveRequest& request, std::shared_p
     solution.target = to_string(choice.target);
     solution.report = solver.plan().report();
     solution.out_of_range = out_of_range(status);
-    judge_singular(status, request.precision, solution);
+    judge_singular(status, request, solution);
 }
 
 /// A thread of this process for each rank.

@@ -14,6 +14,8 @@ struct Solution {
     std::vector<double> quadratic;        ///< b' A^-1 b, [member][column]; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
     std::vector<double> least_pivot;                         ///< by member; 0 for failed ones
+    std::vector<std::int64_t> negative;                      ///< of a symmetric matrix: pivots below zero, by member; -1 for failed ones
+    std::vector<double> growth;                              ///< likewise; 0 for failed ones
     std::vector<double> reciprocal_condition;                ///< by member, when asked for; 0 for failed ones
     std::vector<NearlySingular::Failure> nearly_singular;    ///< by the condition when asked for, else by the least pivot
     std::vector<OutOfRange::Failure> out_of_range;           ///< the members with a factor whose x or inverse holds infinities or NaN
@@ -33,6 +35,7 @@ struct SolveRequest {
     Tuning tuning;
     bool inverse = false, condition = false;
     int ranks = 1;  ///< threads that share one chain
+    MatrixKind matrix = MatrixKind::positive_definite;
 };
 
 /// The problem that a System is, with the usual operations.

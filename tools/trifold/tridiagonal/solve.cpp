@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "generator/tridiagonal/fields.hpp"
 #include "tools/formats/file.hpp"
 #include "tools/formats/residual.hpp"
 #include "tools/trifold/text.hpp"
@@ -17,22 +18,33 @@ struct BlockSolveOptions {
     std::vector<std::string> inverse, inverse_border;
     formats::Stated stated;
     Tuning tuning;
+    SharedField matrix;
+    /// The kind of A that was given; none: it is found out.
+    std::optional<MatrixKind> kind() const {
+        if (!matrix.is_given()) return std::nullopt;
+        Spec spec;
+        matrix.set(spec_fields[shared_field], &spec);
+        return spec.matrix;
+    }
 };
 
 /// The checked result: what the exit status, the report and the message come from.
 struct Outcome {
     Input input;
     Solution solution;
+    MatrixKind matrix = MatrixKind::positive_definite;
+    std::string taken_as_symmetric;                 ///< why A was taken so, where no option says so
     std::vector<NearlySingular::Failure> accepted;  ///< what would have been nearly singular
     double residual = 0;                            ///< the worst sound member's; NaN when there is none
     double tolerance = 0;
     bool accurate = true;
     std::string status() const {
-        if (!solution.failed.empty()) return "not_positive_definite";
+        if (!solution.failed.empty()) return has_signs() ? "zero_pivot" : "not_positive_definite";
         if (!solution.nearly_singular.empty()) return "nearly_singular";
         if (!solution.out_of_range.empty()) return "range";
         return accurate ? "ok" : "inaccurate";
     }
+    bool has_signs() const { return matrix == MatrixKind::symmetric; }
 };
 
 SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& own, const Input& input) {
@@ -41,7 +53,8 @@ SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& 
                          own.tuning,
                          !own.inverse.empty(),
                          options.condition,
-                         options.ranks};
+                         options.ranks,
+                         own.kind().value_or(MatrixKind::positive_definite)};
     if (options.ranks > 1 && options.condition) throw SpecError("ranks have no condition number; leave --condition or --ranks out");
     const auto border = input.system.border;
     if (const bool mixed = input.precision == Precision::mixed; border > 0 && (mixed || options.ranks > 1))
@@ -87,6 +100,35 @@ void check_residual(Outcome& outcome) {
     outcome.accurate = residuals.empty() || outcome.residual <= outcome.tolerance;
 }
 
+/// Words for the first diagonal entry that no positive definite matrix has; none where there is none.
+std::string odd_entry(const formats::System& system) {
+    const auto n = system.block;
+    for (std::int64_t k = 0; k < system.batch * system.horizon; ++k)
+        for (std::int64_t r = 0; r < n; ++r)
+            if (const double entry = system.d[static_cast<std::size_t>((k * n + r) * n + r)]; entry <= 0)
+                return fmt::format("diagonal entry {} of block {}{} is {:.3g}", r, k % system.horizon,
+                                   system.batch > 1 ? fmt::format(" of member {}", k / system.horizon) : "", entry);
+    return {};
+}
+
+/// Solves A as it is said to be. Without such a word, one that is not positive definite is taken as symmetric.
+void solve_by_kind(Outcome& outcome, SolveRequest& request, bool is_open) {
+    const auto& system = outcome.input.system;
+    const bool may_have_signs = is_open && system.border == 0 && outcome.input.precision != Precision::mixed && request.ranks == 1 &&
+                                request.tuning.variant == "auto";
+    const auto as_symmetric = [&](const std::string& why) {
+        outcome.taken_as_symmetric = why;
+        request.matrix = MatrixKind::symmetric;
+    };
+    if (const auto odd = odd_entry(system); may_have_signs && !odd.empty()) as_symmetric(odd);
+    outcome.solution = solve(system, request);
+    if (may_have_signs && request.matrix != MatrixKind::symmetric && !outcome.solution.failed.empty()) {
+        as_symmetric("a factorization for positive definite matrices has failed");
+        outcome.solution = solve(system, request);
+    }
+    outcome.matrix = request.matrix;
+}
+
 Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     auto outputs = own.inverse;
     outputs.insert(outputs.end(), own.inverse_border.begin(), own.inverse_border.end());
@@ -101,13 +143,15 @@ Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     }
     Progress progress(4);
     progress.step("reading");
-    Outcome outcome{read_input(options.read(), stated_for(options, own.stated), options.asked_precision()), {}};
+    auto stated = stated_for(options, own.stated);
+    if (own.kind() == MatrixKind::symmetric && options.files.size() == 2 && !stated.border) stated.border = 0;  // it has none
+    Outcome outcome{read_input(options.read(), stated, options.asked_precision()), {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance_of(outcome.input.precision);
     check_format(options.output, outcome.input.kind, system.batch, "system");
-    const auto request = make_request(options, own, outcome.input);
+    auto request = make_request(options, own, outcome.input);
     progress.step("solving");
-    outcome.solution = solve(system, request);
+    solve_by_kind(outcome, request, !own.kind());
     if (options.accept_nearly_singular) outcome.accepted.swap(outcome.solution.nearly_singular);
     blank_unsolved(system, outcome.solution);
     if (auto& failed = outcome.solution.failed; !failed.empty()) {
@@ -164,6 +208,7 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"rhs", input.system.rhs},
               {"batch", input.system.batch},
               {"precision", to_string(input.precision)},
+              {"matrix", std::string(name_of(outcome.matrix))},
               {"device", solution.target},
               {"schedule", solution.schedule},
               {"variant", solution.variant},
@@ -181,6 +226,7 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"seconds", seconds_json(solution.report, solution.factor_seconds, solution.solve_seconds)}};
     if (input.precision == Precision::mixed) json["refinement"] = {{"iterations", solution.iterations}, {"fell_back", solution.fell_back}};
     if (!solution.reciprocal_condition.empty()) json["reciprocal_condition"] = solution.reciprocal_condition;
+    if (outcome.has_signs()) json["negative_pivots"] = solution.negative, json["growth"] = solution.growth;
     return json;
 }
 
@@ -216,6 +262,9 @@ std::string to_text(const Outcome& outcome) {
         {"log determinant",
          system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"},
         {"least pivot", min_text(solution.least_pivot)}};
+    if (outcome.has_signs())
+        items.emplace_back("negative pivots",
+                           system.batch == 1 ? fmt::format("{} of {}", solution.negative[0], system.rows) : "by member in the JSON");
     if (!solution.reciprocal_condition.empty()) items.emplace_back("reciprocal condition", min_text(solution.reciprocal_condition));
     if (mixed) items.emplace_back("refinement", refinement_text(solution));
     return text + list(items);
@@ -231,8 +280,10 @@ Precision factored_in(const Outcome& outcome, std::int64_t member) {
 std::string evidence(const Outcome& outcome, std::int64_t member) {
     const auto precision = factored_in(outcome, member);
     const auto k = static_cast<std::size_t>(member);
-    auto text = fmt::format("least pivot {:.1e} of its diagonal entry, where {} takes no less than {:.1e}", outcome.solution.least_pivot[k],
-                            to_string(precision), nearly_singular_bound(precision));
+    auto text = outcome.has_signs() ? fmt::format("least pivot {:.1e} of its row, growth {:.1e}", outcome.solution.least_pivot[k],
+                                                  outcome.solution.growth[k])
+                                    : fmt::format("least pivot {:.1e} of its diagonal entry, where {} takes no less than {:.1e}",
+                                                  outcome.solution.least_pivot[k], to_string(precision), nearly_singular_bound(precision));
     if (const auto& conditions = outcome.solution.reciprocal_condition; !conditions.empty())
         text += fmt::format("; reciprocal condition {:.1e}, where it takes no less than {:.1e}", conditions[k], min_condition(precision));
     return text;
@@ -277,10 +328,21 @@ void warn(const Outcome& outcome) {
                         plural(system.batch, "system"), members.size() == 1 ? "member" : "members",
                         fmt::join(members.begin(), members.begin() + std::min<std::ptrdiff_t>(std::ssize(members), 8), ", "),
                         members.size() > 8 ? ", ... (all in the JSON)" : ""));
+    if (const auto& why = outcome.taken_as_symmetric; !why.empty())
+        say(fmt::format(
+            "trifold solve: {}, so A is taken as symmetric with pivots of both signs{}; --matrix positive-definite refuses it\n", why,
+            system.batch == 1 && outcome.solution.negative[0] >= 0
+                ? fmt::format(", of which {} of {} are negative", outcome.solution.negative[0], system.rows)
+                : ""));
     for (const auto& failure : outcome.solution.failed)
-        say(fmt::format("trifold solve: not positive definite: member {}, {}, row {} (from 0); its x is NaN\n", failure.member,
+        say(fmt::format("trifold solve: {}: member {}, {}, row {} (from 0); its x is NaN\n",
+                        outcome.has_signs() ? "a pivot is zero" : "not positive definite", failure.member,
                         failure.block < system.horizon ? fmt::format("block {}", failure.block) : "the border's tip", failure.row));
-    if (!outcome.solution.failed.empty())
+    if (!outcome.solution.failed.empty() && outcome.has_signs())
+        say("trifold solve: rows are not interchanged: anchor what A leaves free, make A quasi-definite by a little on the diagonal, or "
+            "take "
+            "--iterative --method gmres or bicgstab\n");
+    else if (!outcome.solution.failed.empty())
         say(fmt::format(
             "trifold solve: an indefinite A is for --iterative --method gmres or bicgstab, or for --grid where it is an image's; "
             "both take files of Matrix Market. "
@@ -310,6 +372,7 @@ std::function<Report()> tridiagonal_solve(CLI::App& app, const SolveOptions& opt
     app.add_option("--schedule", own->tuning.schedule, schedule_names)->capture_default_str();
     app.add_option("--variant", own->tuning.variant, "Of the kernels, and knobs: name:knob=value,...; an unknown name lists them")
         ->capture_default_str();
+    own->matrix.add_to(app, spec_fields[shared_field]);
     app.add_option("--inverse", own->inverse, "Where the diagonal and lower neighbour blocks of the inverse go: diagonal.npy coupling.npy")
         ->expected(2);
     app.add_option("--inverse-border", own->inverse_border,

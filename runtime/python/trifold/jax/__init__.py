@@ -27,7 +27,7 @@ from ..batches import fitting, fitting_factor, itself
 from ..bordered import PIVOT_EPSILONS, by_parts, is_pair, least_pivot, rows_of
 from ..errors import SpecError
 from ..matrices import expect_general
-from ..options import flag, listed, lower_alone, truth, whole
+from ..options import flag, has_signs, listed, lower_alone, truth, whole
 from ..samples import added, shape_of
 from ..shapes import Call, ShapedFactor, is_shaped, shaped
 from ..symmetry import blocks_agree
@@ -87,6 +87,7 @@ def solve(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
@@ -111,18 +112,27 @@ def solve(
 
     upper, in the shape of E: blocks (i, i + 1) of a general matrix, of which all of D is read, as trifold.solve() takes it. Gradients of D
     are then those of all of its entries. Of the options ring and accept_nearly_singular go with it.
+
+    matrix: "symmetric" where pivots may have both signs, as trifold.solve() takes it. It has no border.
     """
     if upper is not None:
         expect_general(ring, lengths, sizes, bandwidth, border, triangle)
         return general.solve(D, E, upper, b, flag(ring, "ring"), _accepts(accept_nearly_singular))
+    signs = _signs(matrix, border)
     if is_shaped(lengths, sizes, bandwidth):
         call = _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)
-        return call(solve, accept_nearly_singular=accept_nearly_singular, triangle=triangle, check_symmetry=check_symmetry)
+        return call(solve, matrix=matrix, accept_nearly_singular=accept_nearly_singular, triangle=triangle, check_symmetry=check_symmetry)
     if border is not None:
         options = {"triangle": triangle, "check_symmetry": check_symmetry, "ring": ring}
         return _bordered(D, E, b, border, accept_nearly_singular=accept_nearly_singular, **options).x
     system = _read(D, E, triangle, b, check_symmetry=check_symmetry, ring=ring)
-    return system.solution(system.factor_solve(False, accept_nearly_singular)[1])
+    return system.solution(system.factor_solve(False, accept_nearly_singular, signs)[1])
+
+
+def _signs(matrix: Any, border: Any = None) -> bool:
+    if (signs := has_signs(matrix)) and border is not None:
+        raise SpecError("a symmetric matrix with a border is not there yet; leave border or matrix out")
+    return signs
 
 
 @listed
@@ -162,6 +172,7 @@ def factor(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     accept_nearly_singular: bool = False,
     triangle: str = "both",
     check_symmetry: bool = False,
@@ -177,9 +188,10 @@ def factor(
         return general.factor(D, E, upper, whole(rhs, "rhs", 1), flag(ring, "ring"), _accepts(accept_nearly_singular))
     if is_shaped(lengths, sizes, bandwidth):
         options = {"accept_nearly_singular": accept_nearly_singular, "triangle": triangle, "check_symmetry": check_symmetry}
-        return _shaped(D, E, None, lengths, sizes, bandwidth, ring).factor(factor, rhs=rhs, **options)
+        return _shaped(D, E, None, lengths, sizes, bandwidth, ring).factor(factor, rhs=rhs, matrix=matrix, **options)
     system, rhs = _read(D, E, triangle, check_symmetry=check_symmetry, ring=ring), whole(rhs, "rhs", 1)
-    (value,) = _p.call(_p.factor_p, system.D, system.E, rhs=rhs, inverse=True, accept=_accepts(accept_nearly_singular))
+    signs, accept = _signs(matrix), _accepts(accept_nearly_singular)
+    (value,) = _p.call(_p.factor_p, system.D, system.E, rhs=rhs, inverse=True, accept=accept, signs=signs)
     return Factor(value, system.D, system.E, system.batched)
 
 
@@ -215,6 +227,7 @@ def likelihood(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     accept_nearly_singular: bool = False,
     triangle: str = "both",
 ) -> Likelihood:
@@ -223,13 +236,14 @@ def likelihood(
     They are what a Gaussian of precision A and information b has: mean, normalization, and log likelihood. The gradient of the last two
     takes one selected inverse and no other solution. Arguments are those of solve().
     """
+    signs = _signs(matrix, border)
     if is_shaped(lengths, sizes, bandwidth):
         call = _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)
-        return call(likelihood, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
+        return call(likelihood, matrix=matrix, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     if border is not None:
         return _bordered(D, E, b, border, ring=ring, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     system = _read(D, E, triangle, b, ring=ring)
-    value, x = system.factor_solve(True, accept_nearly_singular)
+    value, x = system.factor_solve(True, accept_nearly_singular, signs)
     return Likelihood(system.solution(x), system.of_value(_p.log_determinant_p, value)[0], system.quadratic(x))
 
 
@@ -243,6 +257,7 @@ def marginals(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     accept_nearly_singular: bool = False,
     triangle: str = "both",
 ) -> Marginals:
@@ -253,10 +268,10 @@ def marginals(
     """
     if is_shaped(lengths, sizes, bandwidth):
         call = _shaped(D, E, b, lengths, sizes, bandwidth, ring)
-        return call(marginals, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
+        return call(marginals, matrix=matrix, accept_nearly_singular=accept_nearly_singular, triangle=triangle)
     system = _read(D, E, triangle, b, ring=ring)
     accept = _accepts(accept_nearly_singular)
-    _, *of_A, x = _p.call(_p.marginals_p, system.D, system.E, system.b, inverse=True, accept=accept)
+    _, *of_A, x = _p.call(_p.marginals_p, system.D, system.E, system.b, inverse=True, accept=accept, signs=_signs(matrix))
     log_determinant, diagonal, lower = map(system.alone, of_A)
     return Marginals(system.solution(x), log_determinant, system.quadratic(x), diagonal, lower)
 
@@ -339,7 +354,7 @@ class Factor:
         return added(self.backward(z), mean if mean is None else _p.read_array(mean, "mean"), front)
 
     def log_determinant(self) -> Any:
-        """log det A by member."""
+        """log |det A| by member."""
         return self._system().of_value(_p.log_determinant_p, self.value)[0]
 
     def quadratic(self, b: ArrayLike) -> Any:
@@ -357,6 +372,11 @@ class Factor:
         return f"<trifold.jax.Factor: block={self.D.shape[-1]}, horizon={self.D.shape[-3]}, {batch}dtype={self.D.dtype}>"
 
     def _swept(self, primitive: Any, b: Any) -> Any:
+        if primitive is not _p.solve_p and _p.has_signs(self.value, self.D):
+            raise SpecError(
+                'forward(), backward() and sample() are for positive definite matrices here, not for matrix="symmetric"; '
+                "trifold.factor has both"
+            )
         system = self._system(b)
         return system.solution(system.swept(primitive, self.value))
 
@@ -394,8 +414,8 @@ class _System(NamedTuple):
     of_solution: Any = itself
     of_columns: Any = itself
 
-    def factor_solve(self, inverse: bool, accept: Any) -> Any:
-        return _p.call(_p.factor_solve_p, self.D, self.E, self.b, inverse=inverse, accept=_accepts(accept))
+    def factor_solve(self, inverse: bool, accept: Any, signs: bool = False) -> Any:
+        return _p.call(_p.factor_solve_p, self.D, self.E, self.b, inverse=inverse, accept=_accepts(accept), signs=signs)
 
     def swept(self, primitive: Any, value: Any) -> Any:
         return _p.call(primitive, value, self.D, self.E, self.b, inverse=True)[0]

@@ -56,7 +56,7 @@ from ..batches import Together, expect_ring, fitting, itself
 from ..bordered import PIVOT_EPSILONS, by_parts, least_pivot, rows_of
 from ..errors import NearlySingular, NotPositiveDefinite, SpecError
 from ..matrices import expect_general, step_of_inverse
-from ..options import flag, listed, lower_alone, truth
+from ..options import flag, has_signs, listed, lower_alone, truth
 from ..samples import added, normal, shape_of
 from ..shapes import Call, ShapedFactor, is_shaped, shaped
 from . import general, grid
@@ -79,7 +79,7 @@ __all__ = [
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
-_RULES = 2  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
+_RULES = 3  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 
 
 if TYPE_CHECKING:
@@ -111,11 +111,13 @@ class Factor(NamedTuple):
 
     def forward(self, b: Any) -> Any:
         """y = L^-1 P b, where A is P' L L' P; the squares of y sum up to b' A^-1 b. It has derivatives with respect to b only."""
+        _expect_definite(self.D, self.value)
         D, E, b, back, _ = _fitting(self.D, self.E, b, None)
         return back(_forward_sweep(D, E, self.value, b))
 
     def backward(self, y: Any) -> Any:
         """P' L^-T y: the solution where y is forward(b), a draw where y is standard normal. Derivatives as of forward()."""
+        _expect_definite(self.D, self.value)
         D, E, y, back, _ = _fitting(self.D, self.E, y, None)
         return back(_backward_sweep(D, E, self.value, y))
 
@@ -135,7 +137,7 @@ class Factor(NamedTuple):
         return f"<trifold.torch.Factor: D {tuple(self.D.shape)}, {self.D.dtype}, {self.D.device}>"
 
     def log_determinant(self) -> Any:
-        """log det A in float64: () or (batch,)."""
+        """log |det A| in float64: () or (batch,)."""
         return _log_determinant(self.D, self.E, self.value)
 
     def quadratic(self, b: Any) -> Any:
@@ -159,6 +161,7 @@ def solve(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     check: bool | None = None,
     triangle: str = "both",
     upper: Any = None,
@@ -176,16 +179,25 @@ def solve(
 
     upper, in the shape of E: blocks (i, i + 1) of a general matrix, of which all of D is read, as trifold.solve() takes it. Gradients of D
     are then those of all of its entries. Of the options ring and check go with it. torch.compile calls it as it is.
+
+    matrix: "symmetric" where pivots may have both signs, as trifold.solve() takes it. It has no border.
     """
     if upper is not None:
         expect_general(ring, lengths, sizes, bandwidth, border, triangle)
         return general.solve(D, E, upper, b, flag(ring, "ring"), check)
+    signs = _signs(matrix, border)
     if is_shaped(lengths, sizes, bandwidth):
-        return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(solve, check=check, triangle=triangle)
+        return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(solve, matrix=matrix, check=check, triangle=triangle)
     if border is not None:
         return _bordered(D, E, b, border, ring, check, triangle).x
     D, E, b, back, _ = _fitting(D, E, b, ring)
-    return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check))[0])
+    return back(_factor_solve(_counted(D, triangle), E, b, _checks(D, check), signs)[0])
+
+
+def _signs(matrix: Any, border: Any = None) -> bool:
+    if (signs := has_signs(matrix)) and border is not None:
+        raise SpecError("a symmetric matrix with a border is not there yet; leave border or matrix out")
+    return signs
 
 
 def _shaped(D: Any, E: Any, b: Any, lengths: Any, sizes: Any, bandwidth: Any, ring: Any, border: Any = None) -> Call:
@@ -197,7 +209,7 @@ def _shaped(D: Any, E: Any, b: Any, lengths: Any, sizes: Any, bandwidth: Any, ri
 
 def factor_and_solve(D: Any, E: Any, b: Any) -> tuple[Any, Factor]:
     D, E, b, back, _ = _fitting(D, E, b)
-    x, value = _factor_solve(D, E, b, _checks(D, None))
+    x, value = _factor_solve(D, E, b, _checks(D, None), False)
     return back(x), Factor(D, E, value)
 
 
@@ -245,16 +257,18 @@ def likelihood(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     check: bool | None = None,
     triangle: str = "both",
 ) -> Likelihood:
-    """(A^-1 b, log det A, b' A^-1 b) from one factorization. Arguments and errors are those of solve()."""
+    """(A^-1 b, log |det A|, b' A^-1 b) from one factorization. Arguments and errors are those of solve()."""
+    signs = _signs(matrix, border)
     if is_shaped(lengths, sizes, bandwidth):
-        return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(likelihood, check=check, triangle=triangle)
+        return _shaped(D, E, b, lengths, sizes, bandwidth, ring, border)(likelihood, matrix=matrix, check=check, triangle=triangle)
     if border is not None:
         return _bordered(D, E, b, border, ring, check, triangle)
     D, E, b, back, back_columns = _fitting(D, E, b, ring)
-    x, log_determinant, quadratic, _ = _likelihood(_counted(D, triangle), E, b, _checks(D, check))
+    x, log_determinant, quadratic, _ = _likelihood(_counted(D, triangle), E, b, _checks(D, check), signs)
     return Likelihood(back(x), log_determinant, back_columns(quadratic))
 
 
@@ -268,6 +282,7 @@ def marginals(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     check: bool | None = None,
     triangle: str = "both",
 ) -> Marginals:
@@ -276,9 +291,9 @@ def marginals(
     The blocks are zero beyond lengths and sizes. Arguments and errors are those of solve(); there is no border.
     """
     if is_shaped(lengths, sizes, bandwidth):
-        return _shaped(D, E, b, lengths, sizes, bandwidth, ring)(marginals, check=check, triangle=triangle)
+        return _shaped(D, E, b, lengths, sizes, bandwidth, ring)(marginals, matrix=matrix, check=check, triangle=triangle)
     D, E, b, back, back_columns = _fitting(D, E, b, ring)
-    x, log_determinant, quadratic, diagonal, lower, _ = _marginals(_counted(D, triangle), E, b, _checks(D, check))
+    x, log_determinant, quadratic, diagonal, lower, _ = _marginals(_counted(D, triangle), E, b, _checks(D, check), _signs(matrix))
     return Marginals(back(x), log_determinant, back_columns(quadratic), diagonal, lower)
 
 
@@ -304,6 +319,7 @@ def factor(
     lengths: Any = None,
     sizes: Any = None,
     bandwidth: int = 1,
+    matrix: str = "positive-definite",
     check: bool | None = None,
     triangle: str = "both",
     upper: Any = None,
@@ -319,12 +335,24 @@ def factor(
         return general.factor(D, E, upper, columns, flag(ring, "ring"), check)
     if is_shaped(lengths, sizes, bandwidth):
         call = _shaped(D, E, None, lengths, sizes, bandwidth, ring)
-        return call.factor(factor, columns=columns, check=check, triangle=triangle)
+        return call.factor(factor, columns=columns, matrix=matrix, check=check, triangle=triangle)
     D, E, *_ = _fitting(D, E, D, ring)
     if not hasattr(columns, "__index__"):
         raise SpecError(f"columns = {columns!r} is no whole number; give 1 or more")
     diagonal = _counted(D, triangle)
-    return Factor(diagonal, E, _factor(diagonal, E, columns, _checks(D, check)))
+    return Factor(diagonal, E, _factor(diagonal, E, columns, _checks(D, check), _signs(matrix)))
+
+
+def _has_signs(D: Any, value: Any) -> bool:
+    """Whether pivots of a value have both signs: it then has one axis more."""
+    return value.dim() == D.dim()
+
+
+def _expect_definite(D: Any, value: Any) -> None:
+    if _has_signs(D, value):
+        raise SpecError(
+            'forward(), backward() and sample() are for positive definite matrices here, not for matrix="symmetric"; see trifold.factor'
+        )
 
 
 @listed
@@ -386,23 +414,25 @@ def _coupling(D: Any, E: Any, b: Any, ring: bool | None) -> Any:
 
 
 @functools.lru_cache(maxsize=256)
-def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any, ring: bool) -> tuple[Plan, tuple[int, ...]]:
+def _plan(shape: tuple[int, ...], columns: int, dtype: Any, device: Any, ring: bool, signs: bool) -> tuple[Plan, tuple[int, ...]]:
     """The Plan for D of that shape, and the shape of its values."""
     *front, horizon, _, n = shape
     members = front[0] if front else 1
     name = str(device).replace("cuda", "hip") if torch.version.hip else str(device)
     name = "cpu" if name == "meta" else name
-    plan = Plan(block=n, horizon=horizon, dtype=dtype, batch=members, rhs=columns, device=name, operations="all", any_size=True, ring=ring)
+    sizes: dict[str, Any] = {"block": n, "horizon": horizon, "batch": members, "rhs": columns}
+    matrix = "symmetric" if signs else "positive-definite"
+    plan = Plan(**sizes, dtype=dtype, device=name, operations="all", any_size=True, ring=ring, matrix=matrix)
     each = -(-plan.value_bytes // (64 * members * columns)) * 64
-    return plan, (*front, each, columns)
+    return plan, (*front, each, columns, *((1,) if signs else ()))
 
 
-def _sample(D: Any, columns: int, ring: bool) -> tuple[Plan, Any]:  # pyright: ignore[reportUnusedFunction]
+def _sample(D: Any, columns: int, ring: bool, signs: bool) -> tuple[Plan, Any]:  # pyright: ignore[reportUnusedFunction]
     """The Plan for D, and a tensor with the shape of its values and the memory of one byte: binding/torch.cpp asks for them."""
     shape = D.shape
     if 0 in shape or shape[-1] != shape[-2]:
         raise SpecError(f"D has shape {tuple(shape)}; give (N, n, n), or (batch, N, n, n), with no axis of size 0")
-    plan, of_value = _plan(shape, columns, D.dtype, D.device, ring)
+    plan, of_value = _plan(shape, columns, D.dtype, D.device, ring, signs)
     return plan, torch.empty((), dtype=torch.uint8, device=D.device).expand(of_value)
 
 
@@ -419,13 +449,13 @@ def _products(b: Any, x: Any, dims: int) -> Any:
     return torch.sum(b * x, (-3, -2) if b.dim() == dims else (-2, -1), dtype=torch.float64)
 
 
-def _likelihood_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, Any, Any, Any]:
-    x, value = torch_factor_solve(D, E, b, check)
+def _likelihood_of(D: Any, E: Any, b: Any, check: bool, signs: bool) -> tuple[Any, Any, Any, Any]:
+    x, value = torch_factor_solve(D, E, b, check, signs)
     return x, torch_log_determinant(D, E, value), _products(b, x, D.dim()), value
 
 
-def _marginals_of(D: Any, E: Any, b: Any, check: bool) -> tuple[Any, ...]:
-    x, log_determinant, diagonal, lower, value = torch_marginals(D, E, b, check)
+def _marginals_of(D: Any, E: Any, b: Any, check: bool, signs: bool) -> tuple[Any, ...]:
+    x, log_determinant, diagonal, lower, value = torch_marginals(D, E, b, check, signs)
     return x, log_determinant, _products(b, x, D.dim()), diagonal, lower, value
 
 
@@ -487,11 +517,11 @@ def _of_inverse(D: Any, E: Any, value: Any, inverse: Any, by_diagonal: Any, by_l
     of_D = torch.zeros_like(D) if by_diagonal is None else (by_diagonal + by_diagonal.mT) / 2
     of_E = torch.zeros_like(E) if by_lower is None else by_lower / 2
     with torch.no_grad():
-        size = (_selected_inverse(D, E, value)[0] if inverse is None else inverse).diagonal(0, -2, -1).amax((-2, -1))
+        size = (_selected_inverse(D, E, value)[0] if inverse is None else inverse).abs().amax((-3, -2, -1))
         largest = torch.cat((of_D, of_E), -3).abs().amax((-3, -2, -1)) * size
         e = (step / torch.where(largest == 0, 1, largest))[..., None, None, None]
     double = _doubled(D, e * of_D), _doubled(E, e * of_E)
-    diagonal, lower = _selected_inverse(*double, _factor(*double, 1, False))
+    diagonal, lower = _selected_inverse(*double, _factor(*double, 1, False, _has_signs(D, value)))
     return 2 * diagonal[..., n:, :n] / e, 2 * lower[..., n:, :n] / e
 
 
@@ -538,7 +568,7 @@ class _Operator:
             of_all = gradients(*known((*ctx.saved_tensors, *by_results, *ctx.needs_input_grad, None)))
             return given((*of_all, None))
 
-        types = {"columns": "int", "check": "bool"}
+        types = {"columns": "int", "check": "bool", "signs": "bool"}
         arguments = ", ".join(f"{types.get(one, 'Tensor')} {one}" for one in self._inputs)
         schema = f"({arguments}) -> ({', '.join(['Tensor'] * len(self._outputs))})"
         name = f"{name}_{_RULES}"
@@ -571,7 +601,7 @@ class _Operator:
 
         def result(name: str) -> Any:
             if name == "value":
-                return _fake_value(D, given["E"], given["columns"] if b is None else _columns(D, b))
+                return _fake_value(D, given["E"], given["columns"] if b is None else _columns(D, b), given["signs"])
             if name == "log_determinant":
                 return D.new_empty(D.shape[:-3], dtype=torch.float64)
             if name == "quadratic":
@@ -613,10 +643,11 @@ class _Operator:
         return self._given(results), self._given(mapped)
 
 
-def _fake_value(D: Any, E: Any, columns: int) -> Any:
+def _fake_value(D: Any, E: Any, columns: int, signs: bool) -> Any:
     """A Plan is for one shape, so sizes that are symbols become numbers here."""
     shape = tuple(int(size) for size in D.shape)
-    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device, int(E.shape[-3]) == shape[-3])[1], dtype=torch.uint8)
+    ring = int(E.shape[-3]) == shape[-3]
+    return D.new_empty(_plan(shape, max(columns, 1), D.dtype, D.device, ring, signs)[1], dtype=torch.uint8)
 
 
 def _function(name: str, **parts: Any) -> Any:
@@ -624,11 +655,11 @@ def _function(name: str, **parts: Any) -> Any:
     return type(f"trifold_{name}", (torch.autograd.Function,), members)
 
 
-_factor = _Operator("factor", torch_factor, "D E columns check", "value", "", _no_gradients)
-_factor_solve = _Operator("factor_solve", torch_factor_solve, "D E b check", "x value", "D E value x")
-_likelihood = _Operator("likelihood", _likelihood_of, "D E b check", "x log_determinant quadratic value", "D E value x")
+_factor = _Operator("factor", torch_factor, "D E columns check signs", "value", "", _no_gradients)
+_factor_solve = _Operator("factor_solve", torch_factor_solve, "D E b check signs", "x value", "D E value x")
+_likelihood = _Operator("likelihood", _likelihood_of, "D E b check signs", "x log_determinant quadratic value", "D E value x")
 _marginals = _Operator(
-    "marginals", _marginals_of, "D E b check", "x log_determinant quadratic diagonal lower value", "D E value x diagonal lower"
+    "marginals", _marginals_of, "D E b check signs", "x log_determinant quadratic diagonal lower value", "D E value x diagonal lower"
 )
 _solve = _Operator("solve", torch_solve, "D E value b", "x", "D E value x")
 _forward_sweep = _Operator("forward", torch_forward, "D E value b", "x", gradients=_by_adjoint(lambda: _backward_sweep))
