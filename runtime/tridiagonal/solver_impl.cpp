@@ -132,8 +132,8 @@ void Solver::Impl::prepare(Request& request) const {
 void Solver::Impl::require_planned(Operation operation, const char* why) const {
     const auto& spec = plan.choice().spec;
     const auto& planned = spec.operations;
-    if (planned.contains(operation == Operation::solve_transposed && spec.matrix == MatrixKind::general ? Operation::solve : operation))
-        return;
+    const bool with_solve = operation == Operation::solve_transposed && spec.matrix == MatrixKind::general;
+    if (planned.contains(operation) || (with_solve && planned.contains(Operation::solve))) return;
     if (plan.choice().spec.precision == Precision::mixed && operation != Operation::solve && operation != Operation::factor_solve)
         throw SpecError(fmt::format("mixed precision has factor, solve and factor_solve, not {}; make a Plan of precision f64 for that",
                                     to_string(operation)));

@@ -148,6 +148,9 @@ def test_a_plan_and_its_solver():
     assert solver.solve_transposed(b, out) is out and close(out, solution(transposed(A), b, (6, 4)))
     solver.factor(D[:1], E[:1], upper=U[:1])
     assert close(solver.solve(b[:1]), solution(A[:1], b[:1], (6, 4)))
+    alone = trifold.Plan(block=4, horizon=6, batch=2, matrix="general", operations="factor,solve_transposed").solver()
+    alone.factor(D, E, upper=U)
+    assert close(alone.solve_transposed(b), solution(transposed(A), b, (6, 4)))
     value = np.zeros(plan.value_bytes + 64, np.uint8)
     value = value[-value.ctypes.data % 64 :][: plan.value_bytes]
     plan.solver(value).factor(D, E, upper=U)

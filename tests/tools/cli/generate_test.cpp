@@ -71,6 +71,21 @@ TEST_CASE_FIXTURE(Scratch, "explain, generate: rings, borders and lengths") {
     }
 }
 
+TEST_CASE_FIXTURE(Scratch, "explain, generate: general matrices have kernels for A and its transpose") {
+    const std::string general = " --block 4 --horizon 12 --matrix general --target cpu:x86-64-v3 ";
+    CHECK(says(well("explain" + general).out, "variant getrf", "btd_backward_transposed_n4"));
+    const auto program = well("generate --json -o out" + general).json();
+    CHECK(says(read("out/" + program["files"]["source"][0].get<std::string>()), "--matrix general", "btd_forward_transposed_n4"));
+    for (const auto& [options, words] : {std::pair{"--border 2", "a general matrix with border is not there yet"},
+                                         {"--coupling upper", "E of a general matrix is its lower half"},
+                                         {"--precision mixed", "mixed precision is for positive definite matrices"},
+                                         {"--operations all", "a general matrix has no selected inverse yet; leave inverse out"}}) {
+        const auto refused = run("explain" + general + options);
+        CHECK(refused.status == 2);
+        CHECK(says(refused.err, words));
+    }
+}
+
 TEST_CASE_FIXTURE(Scratch, "generate: sources with open sizes serve every number of blocks and systems, and say so") {
     const auto source_of = [&](const std::string& sizes) {
         const auto ran = well("generate --json -o out --block 12 --target cuda:sm_90 --any-size " + sizes);
