@@ -3,7 +3,7 @@
 #include "cpu/tridiagonal/border_constants.c"
 #include "cpu/vectors.c"
 
-enum { n = BLOCK, a = BORDER, JOINED = BORDER + MOST_RHS, SUMS = BORDER * JOINED, TOGETHER = (63 + BLOCK) / BLOCK };
+enum { n = BLOCK, a = BORDER, JOINED = BORDER + MOST_RHS, SUMS = BORDER * JOINED, TOGETHER = (15 + BLOCK) / BLOCK };
 
 typedef struct {
     const trifold_args* args;
