@@ -331,8 +331,9 @@ Choice tip_choice(const Choice& choice) {
 BorderPanels panels_of(const Choice& choice) {
     const auto most = columns_at_once(chain_choice(choice)), rhs = choice.spec.rhs, border = choice.spec.border;
     const bool fits = rhs + border <= most;
-    const bool along = fits && device_of(choice.target).take("border_along", {{"variant", parse_variant(choice.variant).name},
-                                                                               {"border", static_cast<double>(border)}}) != 0;
+    const bool along = fits && device_of(choice.target)
+                                       .take("border_along", {{"variant", parse_variant(choice.variant).name},
+                                                              {"border", static_cast<double>(border)}}) != 0;
     return {along, most, along ? 1 : (border + most - 1) / most};
 }
 

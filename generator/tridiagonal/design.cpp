@@ -39,9 +39,9 @@ std::string label_of(const Design& design) {
 
 /// The kernels of each unit. NVRTC compiles one unit in one thread, and these take long; the others share one.
 std::vector<std::vector<PhaseKernel>> packed(const Design& design, Packing packing) {
-    constexpr std::array slow{Phase::factor_wide,      Phase::factor,          Phase::factor_forward, Phase::forward,
-                              Phase::backward,         Phase::inverse,         Phase::invert_factor,  Phase::invert_panels,
-                              Phase::inverse_coupling, Phase::inverse_diagonal,    Phase::forward_transposed, Phase::backward_transposed};
+    constexpr std::array slow{Phase::factor_wide,      Phase::factor,           Phase::factor_forward,     Phase::forward,
+                              Phase::backward,         Phase::inverse,          Phase::invert_factor,      Phase::invert_panels,
+                              Phase::inverse_coupling, Phase::inverse_diagonal, Phase::forward_transposed, Phase::backward_transposed};
     if (packing == Packing::together || design.target.backend != Backend::cuda) return {design.kernels};
     std::vector<std::vector<PhaseKernel>> result;
     std::vector<PhaseKernel> others;

@@ -20,8 +20,8 @@ namespace trifold {
 /// for what needs no other front, and two that treat the last front that is left of each chain. `adopt` makes E the coupling of a level
 /// whose chains are empty. Where members have lengths of their own, `lengths` checks them, and the `blank` ones set results beyond them.
 TRIFOLD_NAMED_ENUM(Phase, phase_names, factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward, factor_wide,
-                   invert_factor, invert_panels, inverse_coupling, inverse_diagonal, adopt, lengths, blank, blank_inverse, forward_transposed,
-                   backward_transposed);
+                   invert_factor, invert_panels, inverse_coupling, inverse_diagonal, adopt, lengths, blank, blank_inverse,
+                   forward_transposed, backward_transposed);
 inline constexpr auto phases = [] {
     std::array<Phase, phase_names.size()> all{};
     for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<Phase>(k);

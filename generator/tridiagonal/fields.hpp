@@ -7,7 +7,7 @@ namespace trifold {
 
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 3> names_of<MatrixKind>{"positive-definite", "symmetric",
-                                                                                                   "general"};
+                                                                                                    "general"};
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<Order>{"row-major", "column-major"};
 template <>

@@ -139,8 +139,7 @@ void check_general(const Spec& spec) {
         throw SpecError("mixed precision is for positive definite matrices; give precision f64, or leave matrix out");
     if (spec.coupling == Coupling::upper)
         throw SpecError("E of a general matrix is its lower half, and U its upper one; give coupling lower");
-    if (spec.operations.contains(Operation::inverse))
-        throw SpecError("a general matrix has no selected inverse yet; leave inverse out");
+    if (spec.operations.contains(Operation::inverse)) throw SpecError("a general matrix has no selected inverse yet; leave inverse out");
     const auto* shape = spec.border > 0 ? "border" : spec.lengths ? "lengths" : spec.sizes ? "sizes" : "bandwidth";
     if (spec.border > 0 || spec.lengths || spec.sizes || spec.bandwidth > 1)
         throw SpecError(fmt::format("a general matrix with {} is not there yet; leave one of them out", shape));

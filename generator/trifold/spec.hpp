@@ -56,7 +56,8 @@ struct Spec {
     Coupling coupling = Coupling::lower;
     RhsLayout rhs_layout = RhsLayout::staged;
     BlockLayout d = {};  ///< D: [batch][N][n][n]; only the lower triangle is read, unless the matrix is general
-    BlockLayout e = {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring, or [batch][N][w][n][n] in a band; U of a general matrix too
+    BlockLayout e =
+        {};  ///< E: [batch][N-1][n][n], or [batch][N][n][n] in a ring, or [batch][N][w][n][n] in a band; U of a general matrix too
     /// Whether the chain is closed: E has N blocks, of which the last couples block N - 1 to block 0: it is A(0, N-1), or with `upper`
     /// A(N-1, 0). Where N = 1, A is D + E + E'; where N = 2, the coupling of the two blocks is E_0 + E_1'.
     bool ring = false;

@@ -185,9 +185,9 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.pivot_floor = request.pivot_floor;
     args.accept_nearly_singular = request.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(request[factors(request.operation) ? Array::sizes : Array::inverse_diagonal]);
-    args.inverse_coupling = const_cast<void*>(request[!factors(request.operation)               ? Array::inverse_coupling
-                                            : spec.matrix == MatrixKind::general ? Array::u
-                                                                                 : Array::lengths]);
+    args.inverse_coupling = const_cast<void*>(request[!factors(request.operation)          ? Array::inverse_coupling
+                                                      : spec.matrix == MatrixKind::general ? Array::u
+                                                                                           : Array::lengths]);
     args.workspace = workspace;
     args.first_column = first;
     return args;

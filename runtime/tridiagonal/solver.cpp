@@ -71,8 +71,7 @@ std::string describe_doubt(const std::vector<Outcome>& members, Precision precis
         return fmt::format(", growth {:.1e}, least pivot {:.1e} of its row", members[static_cast<std::size_t>(failure.member)].growth,
                            failure.least_pivot);
     });
-    return text +
-           " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. " + advice(matrix) +
+    return text + " (counted from 0). Their X is computed, but may have few right digits; the other members are solved. " + advice(matrix) +
            "; or accept the result as it is by accept_nearly_singular.";
 }
 
@@ -161,10 +160,11 @@ void check_outcomes(const std::vector<Outcome>& members, const Spec& spec) {
         throw SpecError(
             fmt::format("sizes are not from 0 to n: {}; X of these members is NaN, the other members are solved", fmt::join(sizes, ", ")));
     if (!failures.empty())
-        throw NotPositiveDefinite(is_definite ? describe(failures, members.size(), precision) : describe_zeros(failures, members.size(), spec.matrix),
-                                  failures);
+        throw NotPositiveDefinite(
+            is_definite ? describe(failures, members.size(), precision) : describe_zeros(failures, members.size(), spec.matrix), failures);
     if (!singular.empty())
-        throw NearlySingular(is_definite ? describe(singular, members.size(), precision) : describe_doubt(members, precision, spec.matrix), singular);
+        throw NearlySingular(is_definite ? describe(singular, members.size(), precision) : describe_doubt(members, precision, spec.matrix),
+                             singular);
     if (!left.empty()) throw OutOfRange(describe(left, members.size(), precision), left);
 }
 

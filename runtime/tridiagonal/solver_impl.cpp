@@ -13,9 +13,9 @@
 namespace trifold {
 namespace {
 
-constexpr std::array every_operation{Operation::factor,   Operation::factor_forward, Operation::factor_solve, Operation::forward,
-                                     Operation::backward, Operation::solve,          Operation::inverse,      Operation::solve_transposed,
-                                     Operation::refine};
+constexpr std::array every_operation{Operation::factor,  Operation::factor_forward,   Operation::factor_solve,
+                                     Operation::forward, Operation::backward,         Operation::solve,
+                                     Operation::inverse, Operation::solve_transposed, Operation::refine};
 
 std::size_t operand_count(const Plan& plan) {
     const auto& choice = plan.choice();

@@ -48,8 +48,9 @@ struct FactorOptions {
     const Real* u = nullptr;     ///< blocks A(i, i+1) of a general matrix, laid out as E, which has A(i+1, i)
     CallOptions on(Stream stream) const {
         const auto array = [](const Real* given) { return given == nullptr ? std::nullopt : std::optional<AnyArray>(given); };
-        return {array(diagonal), array(shift), active,   pivot_floor,  accept_nearly_singular, members, columns,
-                stream,          array(f),     array(c), array(tip_b), array(tip_x),           lengths, sizes, array(u)};
+        return {array(diagonal), array(shift), active,  pivot_floor, accept_nearly_singular,
+                members,         columns,      stream,  array(f),    array(c),
+                array(tip_b),    array(tip_x), lengths, sizes,       array(u)};
     }
 };
 

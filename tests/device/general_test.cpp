@@ -1,10 +1,11 @@
 // General matrices on a device, against their residuals, and what they cost.
-#include "tests/device/device.hpp"
-#include "tests/device/on_device.hpp"
 #include "tests/support/cpu/general.hpp"
-#include "tests/support/test.hpp"
 
 #include <trifold/solver.hpp>
+
+#include "tests/device/device.hpp"
+#include "tests/device/on_device.hpp"
+#include "tests/support/test.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -57,8 +58,9 @@ Times times_of(DeviceTools& tools, const Device& where, const Spec& spec, const 
     const auto n = spec.block;
     for (std::int64_t k = 0; k < spec.batch * spec.horizon; ++k)
         for (std::int64_t r = 0; r < n; ++r) d[static_cast<std::size_t>((k * n + r) * n + (r + 1) % n)] += static_cast<double>(3 + n);
-    const OnDevice<double> dd(tools, d), de(tools, draw(coupling_extent(spec, spec.batch))), du(tools, draw(coupling_extent(spec, spec.batch))),
-        db(tools, draw(rhs_extent(spec, spec.batch, 1))), dx(tools, draw(rhs_extent(spec, spec.batch, 1)));
+    const OnDevice<double> dd(tools, d), de(tools, draw(coupling_extent(spec, spec.batch))),
+        du(tools, draw(coupling_extent(spec, spec.batch))), db(tools, draw(rhs_extent(spec, spec.batch, 1))),
+        dx(tools, draw(rhs_extent(spec, spec.batch, 1)));
     Solver solver{Plan(spec, where, tuning)};
     solver.prepare();
     const double *pd = dd.get(), *pe = de.get(), *pb = db.get();
@@ -87,7 +89,8 @@ TEST_CASE("device: general matrices agree with their residuals") {
     unsigned k = 0;
     const std::int64_t horizons[]{1, 2, 7, 33, 65};
     for (const std::int64_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16}) {
-        Spec spec{.block = n, .horizon = horizons[++k % 5], .matrix = MatrixKind::general, .rhs = k % 3 == 0 ? 5 : 1, .batch = 1 + k % 5 * 7};
+        Spec spec{
+            .block = n, .horizon = horizons[++k % 5], .matrix = MatrixKind::general, .rhs = k % 3 == 0 ? 5 : 1, .batch = 1 + k % 5 * 7};
         spec.ring = k % 4 == 1 && n <= 8;
         if (k % 3 == 0)
             check_on_device<float>(*where, spec, k);
@@ -95,7 +98,8 @@ TEST_CASE("device: general matrices agree with their residuals") {
             check_on_device<double>(*where, spec, k);
     }
     for (const std::string schedule : {"multi-stage", "partitioned:3", "twisted:2", "recursive:2:3"})
-        check_on_device<double>(*where, {.block = 6, .horizon = 40, .matrix = MatrixKind::general, .batch = 3}, ++k, {.schedule = schedule});
+        check_on_device<double>(*where, {.block = 6, .horizon = 40, .matrix = MatrixKind::general, .batch = 3}, ++k,
+                                {.schedule = schedule});
 }
 
 // Run it by test_gpu -tc="*what general matrices cost*" --no-skip. Floors: bytes over 4.8 TB/s, of 6 n^2 words a block for a factorization,
@@ -110,8 +114,10 @@ TEST_CASE("device: what general matrices cost" * doctest::skip()) {
         for (const std::string schedule : {"sequential", "twisted:2"}) {
             if (n > 8 && schedule == "twisted:2") continue;
             const auto t = times_of(tools, *where, spec, {.schedule = schedule});
-        const auto factor = words * 6 * size * size, solve = words * (3 * size * size + 4 * size), both = factor + words * (2 * size * size + 4 * size);
-            MESSAGE(fmt::format("general {} x {} x {}, {}: factor {:.3f} ms ({:.2f} floors), solve {:.3f} ({:.2f}), A' {:.3f} ({:.2f}), "
+            const auto factor = words * 6 * size * size, solve = words * (3 * size * size + 4 * size),
+                       both = factor + words * (2 * size * size + 4 * size);
+            MESSAGE(
+                fmt::format("general {} x {} x {}, {}: factor {:.3f} ms ({:.2f} floors), solve {:.3f} ({:.2f}), A' {:.3f} ({:.2f}), "
                             "factor_solve {:.3f} ({:.2f})",
                             spec.horizon, n, spec.batch, schedule, t.factor, t.factor / factor, t.solve, t.solve / solve, t.transposed,
                             t.transposed / solve, t.both, t.both / both));

@@ -53,8 +53,8 @@ TeamSizes sizes_of(const Problem& problem) {
     const auto factor_pitch =
         pitch_of(is_general(spec) ? lu_factor_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real)
                                   : factor_bytes(sizes.padded, sizes.riders, sizes.panels, has_slots, has_signs(spec), depth, sizes.real));
-    const auto sweep_pitch = pitch_of((is_general(spec) ? lu_sweep_bytes : sweep_bytes)(sizes.padded, sizes.riders, sizes.panels, has_slots,
-                                                                                       depth, sizes.real));
+    const auto sweep_pitch =
+        pitch_of((is_general(spec) ? lu_sweep_bytes : sweep_bytes)(sizes.padded, sizes.riders, sizes.panels, has_slots, depth, sizes.real));
     sizes.threads = 2 * warp_lanes(target);
     while (sizes.threads > warp_lanes(target) && sizes.threads / sizes.team * std::max(factor_pitch, sweep_pitch) > shared_limit(target))
         sizes.threads /= 2;
@@ -98,8 +98,8 @@ Lowered lower(const Problem& problem) {
         result.shapes[Phase::forward_transposed] = result.shapes.at(Phase::forward);
         result.shapes[Phase::backward_transposed] = result.shapes.at(Phase::backward);
     }
-    for (const auto phase : {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::forward_transposed,
-                             Phase::backward_transposed})
+    for (const auto phase :
+         {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::forward_transposed, Phase::backward_transposed})
         result.shapes[phase].chains_per_task = chains_together(sizes);
     return result;
 }
@@ -170,12 +170,12 @@ std::vector<Constant> constants(const Design& design) {
     const bool tensor = device_of(design.target).has("fast_tensor") && design.spec.precision == Precision::f64;
     auto result = common_constants(design, sizes, {.tensor = tensor, .members_together = sizes.members_together, .orders = false});
     const auto factored = factored_blocks(problem.spec, sizes);
-    result.insert(result.end(),
-                  {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),
-                   constant("DEPTH", sizes.depth), constant("CHAINS_PER_GROUP", chains_together(sizes)), constant("SHARED_FACTOR", sizes.factor_shared),
-                   constant("SHARED_SWEEP", sizes.sweep_shared), constant("FACTOR_BLOCKS", blocks(problem, sizes, "factor", factored)),
-                   constant("FACTOR_FORWARD_BLOCKS", blocks(problem, sizes, "factor_forward", factored)),
-                   constant("SWEEP_BLOCKS", blocks(problem, sizes, "sweep", sizes.panels))});
+    result.insert(result.end(), {constant("TEAM", sizes.team), constant("PANELS", sizes.panels), constant("RIDERS", sizes.riders),
+                                 constant("DEPTH", sizes.depth), constant("CHAINS_PER_GROUP", chains_together(sizes)),
+                                 constant("SHARED_FACTOR", sizes.factor_shared), constant("SHARED_SWEEP", sizes.sweep_shared),
+                                 constant("FACTOR_BLOCKS", blocks(problem, sizes, "factor", factored)),
+                                 constant("FACTOR_FORWARD_BLOCKS", blocks(problem, sizes, "factor_forward", factored)),
+                                 constant("SWEEP_BLOCKS", blocks(problem, sizes, "sweep", sizes.panels))});
     return result;
 }
 
@@ -207,8 +207,8 @@ std::vector<Schedule> general_schedules(const Problem& problem) {
 
 constinit const Variant getrf_variant{
     .name = "getrf",
-    .abilities = {.rings = true, .definite = false, .general = true, .inverse = false, .finishes = false,
-                  .largest_block = largest_general_block},
+    .abilities =
+        {.rings = true, .definite = false, .general = true, .inverse = false, .finishes = false, .largest_block = largest_general_block},
     .refuses = refuses,
     .seconds = seconds,
     .lower = lower,

@@ -102,9 +102,7 @@ def _is_ring(D: Any, E: Any) -> bool:
     return not _has_rows(D) and E.shape[1] == D.shape[1]
 
 
-def _problem(
-    call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False, signs: bool = False, general: bool = False
-) -> str:
+def _problem(call: str, D: Any, E: Any, rhs: int, inverse: bool, accept: bool = False, signs: bool = False, general: bool = False) -> str:
     batch, horizon, block, width = map(int, D.shape)
     spec: dict[str, Any] = {"block": block, "horizon": horizon, "batch": batch, "rhs": int(rhs), "precision": precision(D)}
     spec["operations"] = _OPERATIONS_OF_INVERSE if inverse else _OPERATIONS

@@ -193,7 +193,7 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
         status.least_pivot = 0, log_sum = not_a_number();
         if (has_sizes && rows_of(args, member, status.block) < 0) status.row = trifold_odd_size;
     } else if (has_inertia ? is_doubtful(growth, status.least_pivot, sizeof(real)) != 0
-                         : status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
+                           : status.least_pivot < min_sound && !(args.pivot_floor > 0)) {
         status.nearly_singular = args.accept_nearly_singular == 0;
     }
     if (has_lengths && lengths_of(args)[member] < 0) status.block = 0, status.row = trifold_odd_length, log_sum = not_a_number();

@@ -1,8 +1,9 @@
 // General matrices, with rows interchanged within blocks, in every schedule, against dense algebra.
+#include "tests/support/cpu/general.hpp"
+
 #include <fmt/format.h>
 
 #include "tests/kernels/cpu/solves.hpp"
-#include "tests/support/cpu/general.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -16,8 +17,7 @@ void check_in_lanes(Spec spec, const std::string& schedule, int in_lanes, const 
         INFO(fmt::format("n {} N {} m {} batch {} {} {} in_lanes={} {}", spec.block, spec.horizon, spec.rhs, spec.batch,
                          to_string(precision), schedule, in_lanes, to_string(target)));
         spec.precision = precision;
-        const CompiledProgram unit(
-            choose(spec, target, {.schedule = schedule, .variant = fmt::format("getrf:in_lanes={}", in_lanes)}));
+        const CompiledProgram unit(choose(spec, target, {.schedule = schedule, .variant = fmt::format("getrf:in_lanes={}", in_lanes)}));
         for (const Split& split : {Split{}, Split{1, true}})
             if (precision == Precision::f64)
                 check_general<double>(unit, ++seed, split);
@@ -48,7 +48,8 @@ TEST_CASE("general matrices of few blocks, as rings, by columns, with many right
     for (const int in_lanes : {0, 1}) {
         for (const std::int64_t horizon : {1, 2, 3, 4, 5, 33}) {
             check_in_lanes({.block = 3, .horizon = horizon, .rhs = 2, .batch = 3, .order = Order::column_major}, "multi-stage", in_lanes);
-            check_in_lanes({.block = 4, .horizon = horizon, .batch = 2, .ring = true}, horizon % 2 == 0 ? "multi-stage" : "sequential", in_lanes);
+            check_in_lanes({.block = 4, .horizon = horizon, .batch = 2, .ring = true}, horizon % 2 == 0 ? "multi-stage" : "sequential",
+                           in_lanes);
         }
         for (const std::int64_t rhs : {5, 33})
             check_in_lanes({.block = 6, .horizon = 5, .rhs = rhs, .rhs_layout = RhsLayout::stacked}, "partitioned:3", in_lanes);

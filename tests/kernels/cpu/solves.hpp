@@ -11,7 +11,7 @@ inline const std::string intervals = "intervals:bake=0";
 
 /// Schedules of every kind.
 inline const std::string orders[] = {"sequential", "single-stage", "multi-stage",   "partitioned:3",
-                              "twisted:2",  "twisted:4",    "recursive:2:3", "segments:3,2"};
+                                     "twisted:2",  "twisted:4",    "recursive:2:3", "segments:3,2"};
 
 /// Everything that a unit may be asked for, its work cut in several ways.
 inline void check_solves(const Spec& spec, const std::string& schedule, const std::string& variant = "tile",

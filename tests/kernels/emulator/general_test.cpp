@@ -1,6 +1,7 @@
 // General matrices on emulated GPUs, against dense algebra.
-#include "tests/kernels/emulator/emulated.hpp"
 #include "tests/support/cpu/general.hpp"
+
+#include "tests/kernels/emulator/emulated.hpp"
 
 using namespace trifold;
 using namespace trifold::test;

@@ -90,9 +90,7 @@ class GeneralCall {
         const auto* all = workspace_.buffer<trifold_status>(unit_.program(), "status");
         return reinterpret_cast<const trifold_inertia*>(all + capacity)[member];
     }
-    double log_determinant(std::int64_t member) const {
-        return workspace_.buffer<double>(unit_.program(), "log_determinant")[member];
-    }
+    double log_determinant(std::int64_t member) const { return workspace_.buffer<double>(unit_.program(), "log_determinant")[member]; }
 
   private:
     trifold_args arguments(GeneralSystems<Real>& systems) const {

@@ -50,7 +50,8 @@ Arena::Arena(const Choice& choice, const Program& program, const std::vector<Buf
     add("active", args_.active, members * static_cast<std::int64_t>(sizeof(int)), false);
     add("inverse_diagonal", args_.inverse_diagonal, blocks * spec.horizon, true);
     const bool is_upper = spec.matrix == MatrixKind::general;  // it is U then
-    add("inverse_coupling", args_.inverse_coupling, is_upper ? coupling_extent(spec, members) * real : blocks * (spec.horizon - 1), !is_upper);
+    add("inverse_coupling", args_.inverse_coupling, is_upper ? coupling_extent(spec, members) * real : blocks * (spec.horizon - 1),
+        !is_upper);
     auto* const original = static_cast<char*>(args.workspace);
     const auto& last = spread.back();
     auto* const workspace = room(last.offset + last.bytes);

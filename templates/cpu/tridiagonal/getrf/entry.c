@@ -3,14 +3,14 @@
 #include "cpu/tridiagonal/getrf/sweep.c"
 #include "cpu/tridiagonal/finish.c"
 
-#define GETRF_KERNEL(NAME, ...)                                                                                                           \
-    KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) {     \
-        for (integer task = first_task; task < last_task; ++task) {                                                                       \
-            const members g = find_members(args, task / level->chains);                                                                       \
-            const chain c = find_chain(args, level, task % level->chains, 0);                                                             \
-            factor_scratch* const s = (factor_scratch*)scratch;                                                                           \
-            if (g.any) __VA_ARGS__;                                                                                                       \
-        }                                                                                                                                 \
+#define GETRF_KERNEL(NAME, ...)                                                                                                       \
+    KERNEL NAME(const trifold_args* args, const trifold_level* level, trifold_int first_task, trifold_int last_task, void* scratch) { \
+        for (integer task = first_task; task < last_task; ++task) {                                                                   \
+            const members g = find_members(args, task / level->chains);                                                               \
+            const chain c = find_chain(args, level, task % level->chains, 0);                                                         \
+            factor_scratch* const s = (factor_scratch*)scratch;                                                                       \
+            if (g.any) __VA_ARGS__;                                                                                                   \
+        }                                                                                                                             \
     }
 #ifdef TRIFOLD_KERNEL_FACTOR
 GETRF_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_chain(args, level, &g, c, 0, s))

@@ -2,8 +2,7 @@
 #include "cpu/tridiagonal/getrf/solve.c"
 
 /* A(to, from) of neighbouring positions. */
-NOINLINE void load_coupling(vec* out, const trifold_args* args, const trifold_level* level, const members* g, integer to,
-                            integer from) {
+NOINLINE void load_coupling(vec* out, const trifold_args* args, const trifold_level* level, const members* g, integer to, integer from) {
     const integer low = smaller(to, from), block = block_at(level, low);
     if (level->index == 0) {
         read_e(out, args, to > from ? e_of(args, g->member[0], block) : u_of(args, g->member[0], block), g);
@@ -18,12 +17,11 @@ INLINE void note_largest(pivots* p, const vec* a, const trifold_level* level) {
 }
 
 /* Loads D with what is added to its diagonal, less what chains of the levels before have left. */
-NOINLINE void load_pivot_block(const front* f, vec* room, const trifold_args* args, const trifold_level* level, const members* g, integer block,
-                               pivots* p) {
+NOINLINE void load_pivot_block(const front* f, vec* room, const trifold_args* args, const trifold_level* level, const members* g,
+                               integer block, pivots* p) {
     read_d(f->u, args, d_of(args, g->member[0], block), g);
     for (integer j = 0; (args->diagonal || args->shift) && j < n; ++j)
-        for (int lane = 0; lane < INTERLEAVE; ++lane)
-            ((real*)&EACH(f->u, j, j))[lane] += diagonal_term(args, g->member[lane], block, j);
+        for (int lane = 0; lane < INTERLEAVE; ++lane) ((real*)&EACH(f->u, j, j))[lane] += diagonal_term(args, g->member[lane], block, j);
     p->largest = larger_of(top_of(f->u, 0, BLOCK_CELLS), p->largest);
     for (integer r = 0; r < n; ++r) p->sums[r] = top_of(f->u + r * ROW, 0, ROW);
     for (int side = 0; level->index > 0 && side < 2; ++side) {
@@ -102,7 +100,8 @@ COLD void deliver_front(const front* kept, const vec* own, const front* f, const
     if (f->h) deliver(kept->g, own + FACTOR_CELLS + 2 * BLOCK_CELLS, 2 * BLOCK_CELLS, g);
 }
 
-NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const members* g, chain c, int forward, factor_scratch* s) {
+NOINLINE void factor_chain(const trifold_args* args, const trifold_level* level, const members* g, chain c, int forward,
+                           factor_scratch* s) {
     pivots p = {.large = one_of(1), .small = one_of(1)};
     front f = {0}, before = {0};
     each sums[n];

@@ -14,7 +14,7 @@ enum { FACTOR_CELLS = BLOCK_CELLS + n, EACH_CELLS = n };
 #else
 enum { FACTOR_CELLS = 2 * BLOCK_CELLS + ROW, EACH_CELLS = ROW };
 #endif
-_Static_assert(FACTOR_CELLS * (integer)sizeof(vec) == STORAGE_FACTOR * INTERLEAVE * REAL_BYTES, "host and kernel disagree on a factor");
+_Static_assert(FACTOR_CELLS*(integer)sizeof(vec) == STORAGE_FACTOR * INTERLEAVE * REAL_BYTES, "host and kernel disagree on a factor");
 enum { FRONT_CELLS = FACTOR_CELLS + 4 * BLOCK_CELLS };
 
 INLINE front front_at(vec* factor, vec* next, vec* behind) {

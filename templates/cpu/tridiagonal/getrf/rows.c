@@ -88,14 +88,14 @@ INLINE const real* u_of(const trifold_args* args, integer member, integer block)
 }
 
 /* A block of the members; `first`: its first element of the first of them. */
-#define READER(NAME, MEMBER, ROW_STRIDE, COLUMN_STRIDE)                                                                           \
-    NOINLINE void NAME(vec* out, const trifold_args* args, const real* first, const members* g) {                                 \
-        for (integer r = 0; r < n; ++r)                                                                                           \
-            for (integer c = 0; c < ROW_EACH; ++c)                                                                                \
-                for (int lane = 0; lane < INTERLEAVE; ++lane)                                                                     \
-                    ((real*)&EACH(out, r, c))[lane] =                                                                             \
-                        c < n ? first[(g->member[lane] - g->member[0]) * (MEMBER) + r * (ROW_STRIDE) + c * (COLUMN_STRIDE)] : 0;  \
-        (void)args;                                                                                                               \
+#define READER(NAME, MEMBER, ROW_STRIDE, COLUMN_STRIDE)                                                                          \
+    NOINLINE void NAME(vec* out, const trifold_args* args, const real* first, const members* g) {                                \
+        for (integer r = 0; r < n; ++r)                                                                                          \
+            for (integer c = 0; c < ROW_EACH; ++c)                                                                               \
+                for (int lane = 0; lane < INTERLEAVE; ++lane)                                                                    \
+                    ((real*)&EACH(out, r, c))[lane] =                                                                            \
+                        c < n ? first[(g->member[lane] - g->member[0]) * (MEMBER) + r * (ROW_STRIDE) + c * (COLUMN_STRIDE)] : 0; \
+        (void)args;                                                                                                              \
     }
 READER(read_d, D_MEMBER, D_ROW, D_COLUMN)
 READER(read_e, E_MEMBER, E_ROW, E_COLUMN)
@@ -122,8 +122,8 @@ NOINLINE void write_rhs(void* array, trifold_strides s, integer columns, const v
 /* ---- products ---- */
 
 /* `cols` vectors of `rows` rows of out = (add ? out : 0) + sign a b. */
-INLINE void product_tile(vec* out, int add, int sign, const each* a, integer step, integer next, const vec* b, integer width, const int rows,
-                         const int cols) {
+INLINE void product_tile(vec* out, int add, int sign, const each* a, integer step, integer next, const vec* b, integer width,
+                         const int rows, const int cols) {
     vec t[4][ACROSS];
     UNROLL for (int i = 0; i < rows; ++i) UNROLL for (int c = 0; c < cols; ++c) t[i][c] = (vec){};
     ROLLED for (integer k = 0; k < n; ++k) {
@@ -144,11 +144,11 @@ NOINLINE void multiply(vec* out, int add, int sign, const vec* a, int turned, co
     const integer step = turned ? 1 : ROW_EACH, next = turned ? ROW_EACH : 1;
     const each* left = (const each*)a;
     integer c = 0;
-#define STRIP(COLS)                                                                                                                       \
-    {                                                                                                                                     \
-        integer r = 0;                                                                                                                    \
-        for (; r + 4 <= n; r += 4) product_tile(out + r * width + c, add, sign, left + r * step, step, next, b + c, width, 4, COLS);      \
-        for (; r < n; ++r) product_tile(out + r * width + c, add, sign, left + r * step, step, next, b + c, width, 1, COLS);              \
+#define STRIP(COLS)                                                                                                                  \
+    {                                                                                                                                \
+        integer r = 0;                                                                                                               \
+        for (; r + 4 <= n; r += 4) product_tile(out + r * width + c, add, sign, left + r * step, step, next, b + c, width, 4, COLS); \
+        for (; r < n; ++r) product_tile(out + r * width + c, add, sign, left + r * step, step, next, b + c, width, 1, COLS);         \
     }
     for (; c + ACROSS <= width; c += ACROSS) STRIP(ACROSS)
     for (; c < width; ++c) STRIP(1)

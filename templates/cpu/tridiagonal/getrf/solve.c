@@ -46,8 +46,7 @@ NOINLINE void solve_lower(vec* y, vec* b, const front* f, int turned, integer wi
 NOINLINE void solve_upper(vec* x, vec* y, const front* f, int turned, integer width) {
     for (integer j = n; j-- > 0;) {
         for (integer c = 0; !turned && c < width; ++c) y[j * width + c] = y[j * width + c] * EACH(f->u, j, j);
-        for (integer r = 0; r < j; ++r)
-            subtract_rhs(y + r * width, turned ? EACH(f->l, j, r) : EACH(f->u, r, j), y + j * width, width);
+        for (integer r = 0; r < j; ++r) subtract_rhs(y + r * width, turned ? EACH(f->l, j, r) : EACH(f->u, r, j), y + j * width, width);
     }
     if (turned)
         reorder(x, y, f->order, width, 1);
@@ -79,8 +78,8 @@ INLINE vec* forward_front(const trifold_args* args, const trifold_level* level, 
     write_rhs(args->x, args->x_strides, columns_of(args), y, g, block);
     return y;
 }
-INLINE void end_forward(const trifold_args* args, const trifold_level* level, const members* g, const chain* c, const front* f, const vec* y,
-                        const int turned) {
+INLINE void end_forward(const trifold_args* args, const trifold_level* level, const members* g, const chain* c, const front* f,
+                        const vec* y, const int turned) {
     if (c->ahead < 0) return;
     leave_rhs(args, g, side_ahead(c), block_at(level, c->ahead), level->index > 0, turned ? f->z : f->r, turned, y);
 }

@@ -2,10 +2,10 @@
 #include "gpu/tridiagonal/getrf/factor.cuh"
 #include "gpu/tridiagonal/getrf/sweep.cuh"
 
-#define GETRF_KERNEL(NAME, BLOCKS, SHARED, ...)                                                         \
-    TRIFOLD_KERNEL(threads, BLOCKS)                                                                     \
-    void NAME(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {             \
-        each_chain<SHARED>(args, level, [&](SHARED& shared) { __VA_ARGS__(shared, args, level); });     \
+#define GETRF_KERNEL(NAME, BLOCKS, SHARED, ...)                                                     \
+    TRIFOLD_KERNEL(threads, BLOCKS)                                                                 \
+    void NAME(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level level) {         \
+        each_chain<SHARED>(args, level, [&](SHARED& shared) { __VA_ARGS__(shared, args, level); }); \
     }
 #ifdef TRIFOLD_KERNEL_FACTOR
 GETRF_KERNEL(TRIFOLD_KERNEL_FACTOR, Blocks::factor, FactorShared, factor_chain<false>)

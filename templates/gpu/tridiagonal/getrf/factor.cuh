@@ -17,8 +17,7 @@ struct FactorShared {
     alignas(16) real solved[riders * padded]; /* y */
     alignas(16) real top[padded];             /* the largest entries of the rows of U, Z and H */
 };
-static_assert(sizeof(FactorShared) == lu_factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)),
-              "host and device disagree");
+static_assert(sizeof(FactorShared) == lu_factor_bytes(padded, riders, panels, has_slots, depth, sizeof(real)), "host and device disagree");
 static_assert(pitch<FactorShared> * teams == SharedBytes::factor, "host and device disagree");
 
 /* This lane's rows of a front. The rows of the next block and of the separator behind begin as R and G, and what the front leaves to them
@@ -143,7 +142,8 @@ TRIFOLD_DEVICE real load_rows(Rows& a, const FactorShared& shared, const Carry& 
     const int row = team_lane();
     const bool exists = k < task.chain.length && row < padded, own = exists && row < block_size;
     const trifold_int position = position_of(task.chain, k), block = block_at(level, position);
-    const bool coupled = exists && has_next(task.chain, k), low = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 0);
+    const bool coupled = exists && has_next(task.chain, k),
+               low = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 0);
     const bool high = has_slots && exists && level.index > 0 && has_side(args, task.member, block, 1);
     const int at = exists ? row : 0;
     real d[padded], below[padded], right[padded], term = 0;

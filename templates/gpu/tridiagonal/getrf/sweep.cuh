@@ -1,5 +1,5 @@
-/* Variant getrf: sweeps by teams, with A or (Turned) A'. Forward: y = L^-1 P b, and the next block gets - R y; backward: x = U^-1 (y - Z x of
- * the next block). With A' the two triangles and the two panels trade places. A lane has its row of each, or with A' its column. */
+/* Variant getrf: sweeps by teams, with A or (Turned) A'. Forward: y = L^-1 P b, and the next block gets - R y; backward: x = U^-1 (y - Z x
+ * of the next block). With A' the two triangles and the two panels trade places. A lane has its row of each, or with A' its column. */
 #include "gpu/tridiagonal/getrf/factors.cuh"
 
 constexpr int block_leading = static_cast<int>(lu_leading(padded, vector_width));
@@ -100,7 +100,8 @@ TRIFOLD_DEVICE void sweep_columns(SweepShared& shared, const trifold_args& args,
         const auto& stage = shared.stage[number % depth];
         const int lane = team_lane() < padded ? team_lane() : 0;
         const int given = k < 0 ? lane : reinterpret_cast<const int*>(stage.order)[lane];
-        const int row = static_cast<unsigned>(given) < static_cast<unsigned>(padded) ? given : lane; /* it means nothing if never factored */
+        const int row =
+            static_cast<unsigned>(given) < static_cast<unsigned>(padded) ? given : lane; /* it means nothing if never factored */
         const int from = Forward && !Turned ? row : lane;
 #pragma unroll
         for (int c = 0; c < riders; ++c) {

@@ -24,7 +24,8 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long riders, long long
 }
 
 /* Variant getrf. */
-TRIFOLD_SIZE long long lu_factor_bytes(long long padded, long long riders, long long panels, bool has_slots, long long depth, long long real) {
+TRIFOLD_SIZE long long lu_factor_bytes(long long padded, long long riders, long long panels, bool has_slots, long long depth,
+                                       long long real) {
     const long long task = 64, vector = 16 / real, area = padded * padded, update = area + padded;
     const long long stage = 2 * (has_slots ? update : vector) + stage_elements(padded, riders, has_slots, vector) + 3 * area;
     return task + (panels * area + depth * stage + riders * padded + padded) * real;

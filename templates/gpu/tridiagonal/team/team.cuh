@@ -200,8 +200,7 @@ TRIFOLD_DEVICE void subtract_adjacent(const real (&a)[panels][padded], real (&y)
 
 /* Loads the solutions of the blocks at the chain's ends. */
 template <class Shared>
-TRIFOLD_DEVICE void load_adjacent(Shared& shared, const trifold_args& args, const trifold_level& level, const Task& task,
-                                  Columns columns) {
+TRIFOLD_DEVICE void load_adjacent(Shared& shared, const trifold_args& args, const trifold_level& level, const Task& task, Columns columns) {
     const int row = team_lane();
     if (row >= padded) return;
 #pragma unroll
