@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays in, arrays out, with the JSON that is 
     // clang-format off
     CHECK(keys(json) == std::vector<std::string>{
         "bandwidth", "batch", "block", "border", "cache", "device", "failed", "horizon", "least_pivot", "log_determinant",
-        "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "ring", "row",
+        "matrix", "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "ring", "row",
         "rung", "schedule", "seconds", "status", "variant"});
     // clang-format on
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
