@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: arrays in, arrays out, with the JSON that is 
     // clang-format off
     CHECK(keys(json) == std::vector<std::string>{
         "bandwidth", "batch", "block", "border", "cache", "device", "failed", "horizon", "least_pivot", "log_determinant",
-        "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "ring", "row",
+        "matrix", "nearly_singular", "out_of_range", "output", "precision", "quadratic", "relative_residual", "rhs", "ring", "row",
         "rung", "schedule", "seconds", "status", "variant"});
     // clang-format on
     CHECK(keys(json["seconds"]) == std::vector<std::string>{"compile", "factor", "generate", "load", "solve"});
@@ -494,7 +494,7 @@ TEST_CASE("solve: a matrix that is not positive definite is taken as symmetric, 
     CHECK(failed.json()["failed"] == nlohmann::json::parse(R"([{"member": 1, "block": 0, "row": 0}])"));
     const auto x = parse_npy(scratch.read("x.npy"), "x").values;
     CHECK((std::isfinite(x[0]) && std::isnan(x[20])));
-    scratch.check("solve D.npy E.npy b.npy --matrix indefinite", 2, "'indefinite'");
+    scratch.check("solve D.npy E.npy b.npy --matrix indefinite", 2, "--matrix is \"indefinite\"; give positive-definite or symmetric");
     scratch.check("solve D.npy E.npy b.npy --matrix symmetric --precision mixed", 2, "mixed precision is for positive definite matrices");
     scratch.check("solve D.npy E.npy b.npy --matrix symmetric --ranks 2 --device cpu", 2, "ranks are for positive definite matrices");
 }

@@ -29,7 +29,8 @@ Spec spec_of(const System& system, const SolveRequest& request) {
     spec.rhs = std::min(system.rhs, max_columns);
     spec.operations = {Operation::factor, Operation::solve};
     spec.matrix = request.matrix;
-    if (request.matrix == MatrixKind::symmetric && request.ranks == 1) spec.operations.insert(Operation::refine);
+    const bool refines = request.matrix == MatrixKind::symmetric && request.ranks == 1 && request.precision != Precision::mixed;
+    if (refines) spec.operations.insert(Operation::refine);
     if (request.inverse) spec.operations.insert(Operation::inverse);
     return spec;
 }
