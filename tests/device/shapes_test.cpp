@@ -195,6 +195,33 @@ TEST_CASE("device: symmetric matrices agree with a dense factorization") {
             }
 }
 
+TEST_CASE("device: refinement and rings with a band agree with a dense factorization") {
+    const auto where = device();
+    if (!where) return;
+    constexpr unsigned refines = 4;
+    struct Case {
+        const char* variant;
+        std::int64_t n, horizon, batch;
+    };
+    for (const auto& [variant, n, horizon, batch] : {Case{"dataflow", 12, 33, 1},
+                                                     {"tile-dataflow", 97, 5, 1},
+                                                     {"chains", 20, 20, 5},
+                                                     {"team", 5, 33, 9},
+                                                     {"fused", 17, 9, 3},
+                                                     {"tiled", 33, 7, 2}}) {
+        check_shape<double>({.block = n, .horizon = horizon, .rhs = 2, .batch = batch}, *where, {.variant = variant}, refines);
+        check_shape<float>({.block = n, .horizon = horizon, .batch = batch}, *where, {.variant = variant}, refines);
+    }
+    for (const std::int64_t n : {2, 5, 40})
+        for (const std::int64_t w : {2, 3}) {
+            const Spec ring{.block = n, .horizon = 4 * w, .batch = n < 10 ? 3 : 1, .ring = true, .bandwidth = w};
+            check_shape<double>(ring, *where, {}, refines);
+            auto with_border = ring;
+            with_border.border = 2;
+            check_shape<double>(with_border, *where, {}, 1);
+        }
+}
+
 // Run it by test_gpu -tc="*what signs cost*" --no-skip
 TEST_CASE("device: what signs cost" * doctest::skip()) {
     const auto where = device();
