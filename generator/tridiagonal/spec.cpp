@@ -149,8 +149,6 @@ void check_refine(const Spec& spec) {
     if (!spec.operations.contains(Operation::refine)) return;
     if (spec.precision == Precision::mixed)
         throw SpecError("mixed precision refines every solution by itself; leave refine out of the operations");
-    if (spec.matrix == MatrixKind::general)
-        throw SpecError("refinement of a general matrix is not there yet; leave refine out, and solve for b - A x to add that to x");
     if (spec.border > 0)
         throw SpecError("refinement with a border is not there yet; leave refine out, and solve for b - A x to add that to x");
 }

@@ -66,7 +66,7 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
     }
     if (options.u && spec.matrix != MatrixKind::general)
         throw SpecError("U holds blocks above the diagonal, and this matrix is symmetric; leave it out, or set matrix to general");
-    if (options.u && factors(operation)) set(Array::u, *options.u);
+    if (options.u && (factors(operation) || operation == Operation::refine)) set(Array::u, *options.u);
     request[Array::active] = options.active;
     if (options.lengths != nullptr && !spec.lengths) throw SpecError("the call has lengths, and the Spec has none; set its `lengths`");
     if (options.sizes != nullptr && !spec.sizes) throw SpecError("the call has sizes, and the Spec has none; set its `sizes`");
@@ -185,9 +185,9 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.pivot_floor = request.pivot_floor;
     args.accept_nearly_singular = request.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(request[factors(request.operation) ? Array::sizes : Array::inverse_diagonal]);
-    args.inverse_coupling = const_cast<void*>(request[!factors(request.operation)          ? Array::inverse_coupling
-                                                      : spec.matrix == MatrixKind::general ? Array::u
-                                                                                           : Array::lengths]);
+    const bool reads_a = factors(request.operation) || request.operation == Operation::refine;
+    const auto upper = spec.matrix == MatrixKind::general ? Array::u : Array::lengths;
+    args.inverse_coupling = const_cast<void*>(request[reads_a ? upper : Array::inverse_coupling]);
     args.workspace = workspace;
     args.first_column = first;
     return args;

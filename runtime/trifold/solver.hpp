@@ -185,7 +185,7 @@ class Solver {
         run(Operation::inverse, {diagonal, coupling}, options.on(stream));
     }
 
-    /// One step of iterative refinement: X += A^-1 (B - A X) by the factors at hand. D, E, a diagonal and a shift are those that were
+    /// One step of iterative refinement: X += A^-1 (B - A X) by the factors at hand. D, E, U, a diagonal and a shift are those that were
     /// factored; X must not be B. Residuals are summed in f64, also where the arrays are f32. refinement() then has the backward error of
     /// the new X. Needs the operation refine; quadratic() needs another forward sweep afterwards.
     template <class Real>

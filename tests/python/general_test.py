@@ -94,6 +94,24 @@ def test_one_system_and_batch_axes_that_some_arrays_have():
     )
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("ring", [False, True])
+def test_refinement(dtype, ring):
+    D, E, U, b = system(4, 6, 3, ring, dtype, columns=2)
+    b *= 1e3
+    A = dense(D, E, U, ring)
+    epsilon = np.finfo(dtype).eps
+    x = trifold.solve(D, E, b, upper=U, ring=ring, refine=2)
+    assert close(x, solution(A, b, (6, 4)), dtype)
+    factor = trifold.factor(D, E, upper=U, ring=ring)
+    better, error = factor.refine(D, E, b, x + np.asarray(1e-3, dtype) * x, upper=U)
+    better, error = factor.refine(D, E, b, better, upper=U)
+    assert (np.asarray(error) <= 4 * epsilon).all()
+    assert close(better, solution(A, b, (6, 4)), dtype)
+    with pytest.raises(trifold.SpecError, match="upper"):
+        factor.refine(D, E, b, x)
+
+
 def test_shift_diagonal_mask_and_widening():
     D, E, U, b = system(2, 5, 3)
     diagonal, shift = np.random.default_rng(2).normal(size=(3, 5, 2)), np.array([0.0, 1.0, 2.0])

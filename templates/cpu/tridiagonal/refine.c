@@ -16,8 +16,12 @@ INLINE integer rows_there(const trifold_args* args, integer member, integer bloc
     return block < length_of(args, member) ? rows_of(args, member, block) : 0;
 }
 
-/* Element (r, c) of a block of D on or below the diagonal or, `ahead`, of the coupling A(block + 1, block). */
+/* Element (r, c) of a block of D, of which a general matrix alone has all, or, `ahead`, of the coupling A(block + 1, block), or of the
+ * coupling A(block, block + 1) of a general matrix. */
+enum { BELOW = 1, ABOVE = 2 };
 INLINE double entry_of(const trifold_args* args, integer member, integer block, int ahead, integer r, integer c) {
+    if (IS_GENERAL && ahead == ABOVE)
+        return ((const real*)args->inverse_coupling)[member * E_MEMBER + block * E_STAGE + r * E_ROW + c * E_COLUMN];
     if (BANDWIDTH == 1)
         return ahead ? e_of(args, member, block)[r * E_ROW + c * E_COLUMN] : d_of(args, member, block)[r * D_ROW + c * D_COLUMN];
     const integer m = n / BANDWIDTH;
@@ -37,24 +41,29 @@ KERNEL_PART void subtract_a_times_x(const trifold_args* args, integer member, in
     double a[n], x[n];
     load_x(args, member, block, column, x);
     for (integer r = 0; r < rows; ++r) {
-        for (integer c = 0; c <= r; ++c) a[c] = entry_of(args, member, block, 0, r, c);
+        const integer count = IS_GENERAL ? rows : r + 1;
+        for (integer c = 0; c < count; ++c) a[c] = entry_of(args, member, block, 0, r, c);
         a[r] += diagonal_term(args, member, block, r);
-        subtract_dot(to, r, a, x, r + 1);
-        subtract_row(to, a, x[r], r); /* above the diagonal */
+        subtract_dot(to, r, a, x, count);
+        if (!IS_GENERAL) subtract_row(to, a, x[r], r); /* above the diagonal */
     }
     if (IS_RING || block + 1 < end) {
         const integer next = block + 1 < end ? block + 1 : 0, others = rows_there(args, member, next);
         load_x(args, member, next, column, x);
-        for (integer r = 0; r < others; ++r) {
-            for (integer c = 0; c < rows; ++c) a[c] = entry_of(args, member, block, 1, r, c);
+        for (integer r = 0; !IS_GENERAL && r < others; ++r) {
+            for (integer c = 0; c < rows; ++c) a[c] = entry_of(args, member, block, BELOW, r, c);
             subtract_row(to, a, x[r], rows);
+        }
+        for (integer r = 0; IS_GENERAL && r < rows; ++r) {
+            for (integer c = 0; c < others; ++c) a[c] = entry_of(args, member, block, ABOVE, r, c);
+            subtract_dot(to, r, a, x, others);
         }
     }
     if (IS_RING || block > 0) {
         const integer behind = block > 0 ? block - 1 : end - 1, others = rows_there(args, member, behind);
         load_x(args, member, behind, column, x);
         for (integer r = 0; r < rows; ++r) {
-            for (integer c = 0; c < others; ++c) a[c] = entry_of(args, member, behind, 1, r, c);
+            for (integer c = 0; c < others; ++c) a[c] = entry_of(args, member, behind, BELOW, r, c);
             subtract_dot(to, r, a, x, others);
         }
     }

@@ -7,6 +7,9 @@
 #define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member(args) + (block) * D::stage)
 #define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
 #define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member(args) + (block) * E::stage)
+/* The block of U that couples `block` of a general matrix to the one after it. */
+#define U_OF(args, number, block) \
+    (global_pointer(static_cast<const real*>((args).inverse_coupling)) + (number) * E::member(args) + (block) * E::stage)
 /* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]

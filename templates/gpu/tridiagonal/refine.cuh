@@ -31,12 +31,15 @@ TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& a
     };
     const Given own = given_diagonal(args, member, at.block);
     products(at.block, [&](int c) {
-        const double entry = static_cast<double>(own.value(at.row > c ? at.row : c, at.row > c ? c : at.row));
+        const bool is_lower = is_general || at.row > c;
+        const double entry = static_cast<double>(own.value(is_lower ? at.row : c, is_lower ? c : at.row));
         return c == at.row ? entry + static_cast<double>(diagonal_term(args, member, at.block, c)) : entry;
     });
     if (is_ring || at.block + 1 < end) {
-        const Given ahead = given_coupling(args, member, at.block);
-        products(at.block + 1 < end ? at.block + 1 : 0, [&](int c) { return static_cast<double>(ahead.value(c, at.row)); });
+        Given ahead = given_coupling(args, member, at.block);
+        if (is_general) ahead.e = U_OF(args, member, at.block);
+        products(at.block + 1 < end ? at.block + 1 : 0,
+                 [&](int c) { return static_cast<double>(is_general ? ahead.value(at.row, c) : ahead.value(c, at.row)); });
     }
     if (is_ring || at.block > 0) {
         const trifold_int before = at.block > 0 ? at.block - 1 : end - 1;

@@ -13,6 +13,7 @@ namespace {
 void check_in_lanes(Spec spec, const std::string& schedule, int in_lanes, const Target& target = host_target()) {
     static unsigned seed = 0;
     spec.matrix = MatrixKind::general;
+    if (spec.horizon % 2 == 1) spec.operations.insert(Operation::refine);
     for (const auto precision : {Precision::f64, Precision::f32}) {
         INFO(fmt::format("n {} N {} m {} batch {} {} {} in_lanes={} {}", spec.block, spec.horizon, spec.rhs, spec.batch,
                          to_string(precision), schedule, in_lanes, to_string(target)));

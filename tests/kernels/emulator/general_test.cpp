@@ -11,6 +11,7 @@ namespace {
 void check_on_gpu(Spec spec, const std::string& schedule, const std::string& target = "cuda:sm_90") {
     static unsigned seed = 100;
     spec.matrix = MatrixKind::general;
+    if (spec.horizon % 2 == 1) spec.operations.insert(Operation::refine);
     for (const auto precision : {Precision::f64, Precision::f32}) {
         spec.precision = precision;
         INFO(fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, to_string(precision), schedule,

@@ -151,6 +151,11 @@ void check_general(const Unit& unit, unsigned seed, const How&... how) {
     check("solve", false, other);
     call.run(Operation::solve_transposed, other, how...);
     check("solve_transposed", true, other);
+    if (unit.program().operations.contains("refine")) {
+        for (auto& value : call.x) value = systems.draw();
+        for (int step = 0; step < 3; ++step) call.run(Operation::refine, other, how...);
+        check("refine", false, other);
+    }
     call.run(Operation::factor_forward, other, how...);
     const auto y = call.x;
     call.run(Operation::forward, other, how...);
