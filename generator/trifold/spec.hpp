@@ -22,7 +22,7 @@ enum class RhsLayout { staged, stacked };
 
 /// The calls of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep, unless the matrix
 /// is general. `solve_transposed`, A' X = B, is of general matrices alone, and comes with `solve`.
-enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse, solve_transposed, refine };
+enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse, refine, solve_transposed };
 std::string_view to_string(Operation operation);
 using Operations = std::set<Operation>;
 /// All that matrices of every kind have, but refine, which has vectors of its own in the workspace, and has to be named.

@@ -341,8 +341,8 @@ void Solver::Impl::copy_status(MemberStatus* to, std::int64_t members, Stream st
 
 void Solver::Impl::copy_inertia(MemberInertia* to, std::int64_t members, Stream stream) {
     Session::Call call(session);
-    if (plan.choice().spec.matrix != MatrixKind::symmetric)
-        throw SpecError("copy_inertia is for symmetric matrices, and this Plan's are positive definite; set the Spec's matrix");
+    if (plan.choice().spec.matrix == MatrixKind::positive_definite)
+        throw SpecError("copy_inertia is for symmetric and general matrices, and this Plan's are positive definite; set the Spec's matrix");
     require_factored("copy_inertia", members);
     call.copy("status", to, members * static_cast<std::int64_t>(sizeof *to), stream, inertia_offset());
 }

@@ -95,7 +95,7 @@ struct MemberStatus {
     double least_pivot;
     std::int64_t nearly_singular;  ///< 1 or 0
 };
-/// Likewise for copy_inertia, of a MatrixKind::symmetric.
+/// Likewise for copy_inertia, of a symmetric or general matrix.
 struct MemberInertia {
     std::int64_t negative;
     double growth;
@@ -324,7 +324,7 @@ class Solver {
     void copy_log_determinant(double* to, std::int64_t members, Stream stream = {});
     void copy_quadratic(double* to, std::int64_t members, Stream stream = {}, std::int64_t columns = 0);
     /// Likewise the statuses of members, so that work on the device decides by them: within a graph, for one. And what a factorization of a
-    /// MatrixKind::symmetric says beyond that.
+    /// symmetric or general matrix says beyond that.
     void copy_status(MemberStatus* to, std::int64_t members, Stream stream = {});
     void copy_inertia(MemberInertia* to, std::int64_t members, Stream stream = {});
     /// Likewise the backward errors of the last refine().

@@ -58,8 +58,8 @@ enum {
     TRIFOLD_FACTOR_FORWARD = 1 << 4,
     TRIFOLD_FACTOR_SOLVE = 1 << 5,
     TRIFOLD_INVERSE = 1 << 6,
-    TRIFOLD_SOLVE_TRANSPOSED = 1 << 7, /* general matrices alone have it, and it comes with TRIFOLD_SOLVE */
-    TRIFOLD_REFINE = 1 << 8,
+    TRIFOLD_REFINE = 1 << 7,
+    TRIFOLD_SOLVE_TRANSPOSED = 1 << 8, /* general matrices alone have it, and it comes with TRIFOLD_SOLVE */
     TRIFOLD_USUAL = (1 << 6) - 1
 };
 

@@ -206,7 +206,7 @@ nb::object BoundSolver::status() {
 
 nb::object BoundSolver::copy_status() {
     const auto members = members_;
-    const bool has_signs = spec().matrix == MatrixKind::symmetric;
+    const bool has_signs = spec().matrix != MatrixKind::positive_definite;
     Array statuses, inertias;
     const auto make = [&](Array& array, std::size_t bytes) {
         return read_or_make(array, nb::none(), "out", std::array{members.count, static_cast<std::int64_t>(bytes / 8)}, Element::f64);

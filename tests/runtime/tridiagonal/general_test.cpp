@@ -93,6 +93,10 @@ TEST_CASE("a mask leaves members of a general batch as they are, and reads nothi
         std::ranges::fill(x, 7.0);
         solver.factor_solve(d, e, b, x, options);
         solver.check();
+        std::vector<MemberInertia> inertia(6);
+        solver.copy_inertia(inertia.data(), 6);
+        for (std::size_t m = 0; m < inertia.size(); ++m)
+            CHECK((inertia[m].negative == solver.status()[m].negative && inertia[m].growth == solver.status()[m].growth));
         const auto each = x.size() / active.size();
         for (std::size_t k = 0; k < x.size(); ++k) CHECK(x[k] == (active[k / each] != 0 ? before[k] : 7.0));
         solver.solve(systems.b(), y);  // the factors of masked members are those of the first call
