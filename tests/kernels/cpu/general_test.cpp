@@ -18,7 +18,8 @@ void check_in_lanes(Spec spec, const std::string& schedule, int in_lanes, const 
         INFO(fmt::format("n {} N {} m {} batch {} {} {} in_lanes={} {}", spec.block, spec.horizon, spec.rhs, spec.batch,
                          to_string(precision), schedule, in_lanes, to_string(target)));
         spec.precision = precision;
-        const CompiledProgram unit(choose(spec, target, {.schedule = schedule, .variant = fmt::format("getrf:in_lanes={}", in_lanes)}));
+        const CompiledProgram unit(
+            choose(spec, target, {.schedule = schedule, .variant = fmt::format("getrf:bake={},in_lanes={}", seed / 2 % 2, in_lanes)}));
         for (const Split& split : {Split{}, Split{1, true}})
             if (precision == Precision::f64)
                 check_general<double>(unit, ++seed, split);

@@ -163,5 +163,6 @@ TEST_CASE("columns: what gains nothing is not widened, and factors of another la
                          SpecError);
     CHECK_THROWS_WITH_AS(
         taker.take_factor(longer),
-        "the other Solver's Plan differs in more than rhs, so its factor has another layout; make this one's by Plan::widened", SpecError);
+        "the other Solver's Plan differs in more than rhs and refine, so its factor has another layout; make this one's by Plan::widened",
+        SpecError);
 }
