@@ -39,7 +39,7 @@ TEST_CASE_FIXTURE(Scratch, "another family in the command's table: its kernels a
 TEST_CASE_FIXTURE(Scratch, "another family in the command's table: options of the others are refused, and its own without it") {
     write_problem(*this);
     for (const auto& [arguments, reason] : {std::pair{"--lower 3 --schedule sequential", "--schedule is for blocks"},
-                                            {"--lower 3 --matrix symmetric", "--grid"},
+                                            {"--lower 3 --matrix symmetric", "--matrix is for blocks"},
                                             {"--lower 3 --grid 3x1", "name two kinds"},
                                             {"--lower 4", "L has 9 elements; 1 lower systems with 16 each need 16"},
                                             {"--lower 3x3", "is no size; give size"},

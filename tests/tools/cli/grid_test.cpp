@@ -124,7 +124,7 @@ TEST_CASE_FIXTURE(Scratch, "solve --grid: what is wrong is named") {
     refused("solve A.mtx b.mtx --grid 9by7", "give WIDTHxHEIGHT");
     refused("solve A.mtx b.mtx b.mtx --grid 9x7", "3 files were given");
     refused("solve A.mtx b.mtx --grid 9x7 --schedule sequential", "--schedule is for blocks; leave it out, or leave out --grid");
-    refused("solve A.mtx b.mtx b.mtx --matrix symmetric", "--matrix is for images; leave it out, or give --grid too");
+    refused("solve A.mtx b.mtx b.mtx --boundary fixed", "--boundary is for images; leave it out, or give --grid too");
     refused("problem grid-poisson --grid 1x9", "1 pixel");
     refused("problem grid-lines --grid 9x9", "give one of grid-poisson");
     refused("problem socu", "needs --block and --horizon");
@@ -227,7 +227,7 @@ TEST_CASE_FIXTURE(Scratch, "generate --grid: sources and kernels, which serve ev
     CHECK(!says(read("first/grid_symmetric_f32.c"), path.string()));
     for (const auto* wrong :
          {"--grid 129x65 --block 4", "--grid 129x65 --schedule sequential", "--grid 129x65 --operations factor", "--grid 129x65 --together",
-          "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix general"}) {
+          "--grid 1x65", "--grid 129", "--grid 9x9 --precision mixed", "--block 4 --horizon 8 --matrix indefinite"}) {
         CAPTURE(wrong);
         CHECK(run(fmt::format("generate {} -o wrong", wrong)).status == 2);
     }

@@ -88,7 +88,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: processes of MPI name the row, the file or th
     CHECK(says(run_processes(*this, 2, "solve D.npy E.npy none.npy").err, "'none.npy' cannot be opened"));
     CHECK(says(run_processes(*this, 10, "solve D.npy E.npy b.npy").err, "give at most 9 ranks"));
     // Each process is for itself.
-    const auto alone = run_processes(*this, 2, "solve D.npy E.npy b.npy --ranks 1");
+    const auto alone = run_processes(*this, 2, "solve D.npy E.npy b.npy --ranks 1 --matrix positive-definite");
     CHECK(says(alone.err, "member 0, block 6, row 1"));
 }
 

@@ -494,7 +494,9 @@ TEST_CASE("solve: a matrix that is not positive definite is taken as symmetric, 
     CHECK(failed.json()["failed"] == nlohmann::json::parse(R"([{"member": 1, "block": 0, "row": 0}])"));
     const auto x = parse_npy(scratch.read("x.npy"), "x").values;
     CHECK((std::isfinite(x[0]) && std::isnan(x[20])));
-    scratch.check("solve D.npy E.npy b.npy --matrix indefinite", 2, "--matrix is \"indefinite\"; give positive-definite or symmetric");
+    scratch.check("solve D.npy E.npy b.npy --matrix indefinite", 2,
+                  "--matrix is \"indefinite\"; give positive-definite, symmetric or general");
+    scratch.check("solve D.npy E.npy b.npy --matrix general", 2, "the command solves no general matrices yet");
     scratch.check("solve D.npy E.npy b.npy --matrix symmetric --precision mixed", 2, "mixed precision is for positive definite matrices");
     scratch.check("solve D.npy E.npy b.npy --matrix symmetric --ranks 2 --device cpu", 2, "ranks are for positive definite matrices");
 }

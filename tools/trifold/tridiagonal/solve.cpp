@@ -24,6 +24,8 @@ struct BlockSolveOptions {
         if (!matrix.is_given()) return std::nullopt;
         Spec spec;
         matrix.set(spec_fields[shared_field], &spec);
+        if (spec.matrix == MatrixKind::general)
+            throw SpecError("the command solves no general matrices yet, whose U has no file; give positive-definite or symmetric");
         return spec.matrix;
     }
 };
