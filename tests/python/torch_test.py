@@ -85,13 +85,13 @@ def dispatched(name):
 def test_eager_calls_are_those_of_the_operators():
     D, E, b = system(3, 7, 2, 2)
     arguments = [a.detach() for a in (D, E, b)]
-    value = dispatched("factor_solve")(*arguments, True)[1]
+    value = dispatched("factor_solve")(*arguments, True, False)[1]
     for grad in (False, True):
         given = (D, E, b) if grad else arguments
         f = tt.Factor(given[0], given[1], value)
         pairs = [
-            ((tt.solve(*given),), dispatched("factor_solve")(*given, True)[:1]),
-            (tt.likelihood(*given), dispatched("likelihood")(*given, True)[:3]),
+            ((tt.solve(*given),), dispatched("factor_solve")(*given, True, False)[:1]),
+            (tt.likelihood(*given), dispatched("likelihood")(*given, True, False)[:3]),
             ((f.solve(given[2]),), (dispatched("solve")(*given[:2], value, given[2]),)),
             ((f.log_determinant(),), (dispatched("log_determinant")(*given[:2], value),)),
             (f.selected_inverse(), dispatched("selected_inverse")(*given[:2], value)),
@@ -173,9 +173,9 @@ def filled_memory():
 
 def test_opcheck(filled_memory):
     D, E, b = system(3, 2, 2)
-    torch.library.opcheck(dispatched("factor"), (D.detach(), E.detach(), 1, True))
-    torch.library.opcheck(dispatched("factor_solve"), (D, E, b, True))
-    torch.library.opcheck(dispatched("likelihood"), (D, E, b, True))
+    torch.library.opcheck(dispatched("factor"), (D.detach(), E.detach(), 1, True, False))
+    torch.library.opcheck(dispatched("factor_solve"), (D, E, b, True, False))
+    torch.library.opcheck(dispatched("likelihood"), (D, E, b, True, False))
     value = tt.factor(D, E).value
     # All but test_schema: it compares the bytes of the value, parts of which are scratch. test_a_factor_serves_many_sweeps is about that.
     utils = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")

@@ -79,7 +79,7 @@ __all__ = [
 
 torch: Any = importlib.import_module("torch")
 _MOST_COLUMNS = 64  # right-hand sides that a Plan solves at once
-_RULES = 3  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
+_RULES = 4  # goes up when a derivative changes: torch keeps compiled backward passes on disk, by the names of operators
 
 
 if TYPE_CHECKING:
