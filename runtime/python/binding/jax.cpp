@@ -153,7 +153,7 @@ void expect_sizes(const Factors& factors, const Call& call, const Buffers& buffe
         if (array == 'x') return expect(buffer, real, numbers, "x");
         if (has_rows) return expect(buffer, real, 3 * blocks * spec.horizon, "S");
         if (array == 'D' || array == 'd') return expect(buffer, real, blocks * spec.horizon, "D or the diagonal");
-        expect(buffer, real, blocks * couplings_of(spec), "E or what is beside the diagonal");
+        expect(buffer, real, blocks * couplings_of(spec), "E, U or the lower blocks of an inverse");
     };
     for (std::size_t i = 0; i < call.takes.size(); ++i) expect_one(call.takes[i], buffers.in(i));
     for (std::size_t i = 0; i < call.makes.size(); ++i) expect_one(call.makes[i], buffers.result(i));
