@@ -179,6 +179,10 @@ class Writer {
         tail_.clear();
         asides_.clear();
         if (operation == Operation::inverse) return inverse();
+        if (operation == Operation::load) {
+            run(chain_, operation, static_cast<std::size_t>(Operands::caller));
+            return std::move(launches_);
+        }
         const bool factors =
             operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve;
         const bool sweeps = operation != Operation::factor, forward = sweeps && operation != Operation::backward;

@@ -46,6 +46,8 @@ std::vector<Picked> pick_by_rows(const Problem& problem) {
         if (!result.empty()) return result;
     }
     const bool elsewhere = is_general(problem.spec) && problem.target.backend != Backend::cpu;
+    if (loads_ahead(problem.spec) && problem.target.backend == Backend::cpu)
+        throw SpecError("no variant of CPUs overwrites D and E; leave load out of the operations");
     throw SpecError(fmt::format("no variant for {} takes {}blocks of n = {}{}", to_string(problem.target),
                                 is_general(problem.spec) ? "general matrices with " : "", problem.spec.block,
                                 elsewhere ? "; solve them on a CPU" : ""));

@@ -19,9 +19,10 @@ namespace trifold {
 /// factor_wide factors the first ones, and `factor` the others. The selected inverse of large blocks has four kernels in place of one: two
 /// for what needs no other front, and two that treat the last front that is left of each chain. `adopt` makes E the coupling of a level
 /// whose chains are empty. Where members have lengths of their own, `lengths` checks them, and the `blank` ones set results beyond them.
+/// `load` copies D and E to where a factorization overwrites them.
 TRIFOLD_NAMED_ENUM(Phase, phase_names, factor, factor_forward, forward, backward, inverse, finish_factor, finish_forward, factor_wide,
                    invert_factor, invert_panels, inverse_coupling, inverse_diagonal, adopt, lengths, blank, blank_inverse,
-                   forward_transposed, backward_transposed);
+                   forward_transposed, backward_transposed, load);
 inline constexpr auto phases = [] {
     std::array<Phase, phase_names.size()> all{};
     for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<Phase>(k);
@@ -35,6 +36,9 @@ inline bool has_signs(const Spec& spec) { return spec.matrix == MatrixKind::symm
 inline bool is_general(const Spec& spec) { return spec.matrix == MatrixKind::general; }
 /// Whether the signs of pivots are counted and the growth of the factor is watched.
 inline bool has_inertia(const Spec& spec) { return spec.matrix != MatrixKind::positive_definite; }
+
+/// Whether factorizations overwrite D and E, which have been loaded.
+inline bool loads_ahead(const Spec& spec) { return spec.operations.contains(Operation::load); }
 
 /// Whether its kernel treats members as a whole, and not chains.
 constexpr bool treats_members(Phase phase) {

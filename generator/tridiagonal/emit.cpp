@@ -102,6 +102,7 @@ std::vector<Constant> constants_of(const Design& design) {
     constants.push_back({"COUPLINGS", long_number(design.schedule.couplings())});
     constants.push_back({"SIGNS", number(static_cast<int>(has_signs(spec)))});
     constants.push_back({"GENERAL", number(static_cast<int>(is_general(spec)))});
+    constants.push_back({"LOADS", number(static_cast<int>(loads_ahead(spec)))});
     constants.push_back({"RING", number(static_cast<int>(spec.ring))});
     constants.push_back({"LENGTHS", number(static_cast<int>(spec.lengths))});
     constants.push_back({"SIZES", number(static_cast<int>(spec.sizes))});

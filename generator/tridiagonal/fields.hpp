@@ -15,8 +15,8 @@ template <>
 template <>
 [[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 2> names_of<RhsLayout>{"staged", "stacked"};
 template <>
-[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 9> names_of<Operation>{
-    "factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse", "refine", "solve_transposed"};
+[[gnu::visibility("hidden")]] inline constexpr std::array<std::string_view, 10> names_of<Operation>{
+    "factor", "forward", "backward", "solve", "factor_forward", "factor_solve", "inverse", "refine", "solve_transposed", "load"};
 
 extern const Fields layout_fields;  ///< fields of a BlockLayout
 extern const Fields spec_fields;

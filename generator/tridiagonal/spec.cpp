@@ -153,8 +153,24 @@ void check_refine(const Spec& spec) {
         throw SpecError("refinement with a border is not there yet; leave refine out, and solve for b - A x to add that to x");
 }
 
+/// What needs D and E after they are overwritten, or has parts of blocks.
+void check_load(const Spec& spec) {
+    if (!spec.operations.contains(Operation::load)) return;
+    const auto* with = spec.matrix != MatrixKind::positive_definite        ? "matrices that are not positive definite"
+                       : spec.precision == Precision::mixed               ? "mixed precision"
+                       : spec.operations.contains(Operation::refine)      ? "refine, which reads D and E again"
+                       : spec.lengths                                     ? "lengths"
+                       : spec.sizes                                       ? "sizes"
+                       : spec.bandwidth > 1                               ? "bandwidth"
+                       : spec.ring && spec.horizon < 3                    ? "a ring of fewer than 3 blocks"
+                                                                          : nullptr;
+    if (with != nullptr)
+        throw SpecError(fmt::format("load overwrites D and E by the factor, and is not there with {}; leave one of them out", with));
+}
+
 void check_shape(const Spec& spec) {
     check_refine(spec);
+    check_load(spec);
     if (spec.matrix == MatrixKind::symmetric) check_signs(spec);
     if (spec.matrix == MatrixKind::general)
         check_general(spec);
@@ -189,6 +205,7 @@ Operations all_operations() {
     auto all = all_values<Operation>();
     all.erase(Operation::solve_transposed);
     all.erase(Operation::refine);
+    all.erase(Operation::load);
     return all;
 }
 
@@ -275,7 +292,8 @@ Spec chain_of(const Spec& spec) {
     result.border = 0;
     result.rhs += spec.border;
     result.operations = {Operation::factor_forward, Operation::forward, Operation::backward};
-    if (spec.operations.contains(Operation::inverse)) result.operations.insert(Operation::inverse);
+    for (const auto more : {Operation::inverse, Operation::load})
+        if (spec.operations.contains(more)) result.operations.insert(more);
     return result;
 }
 

@@ -28,6 +28,8 @@ std::vector<Phase> phases_of(Operation operation, bool rides) {
             return {Phase::inverse};
         case Operation::solve_transposed:
             return {Phase::forward_transposed, Phase::backward_transposed};
+        case Operation::load:
+            return {Phase::load};
         case Operation::refine:
             break;  // it is made of a solution
     }
@@ -92,6 +94,8 @@ std::string refusal(const Variant& variant, const Problem& problem) {
     if (spec.bandwidth > 1 && !can.views) return fmt::format("variant '{}' takes no bandwidth; give auto", variant.name);
     if (spec.ring && !can.ring_inverse && spec.operations.contains(Operation::inverse))
         return fmt::format("variant '{}' has no selected inverse of a ring; give auto", variant.name);
+    if (loads_ahead(spec) && !can.loads)
+        return fmt::format("variant '{}' does not overwrite D and E by load, as 'tile-dataflow' of GPUs does; give auto", variant.name);
     if (!can.any_schedule && schedule.levels != multi_stage(schedule.horizon, spec.ring).levels)
         return fmt::format("variant '{}' is for the schedule multi-stage, not for {}; give auto", variant.name, schedule.name);
     if (!can.inverse && spec.operations.contains(Operation::inverse))

@@ -34,6 +34,7 @@ struct Abilities {
     bool clips = true;               ///< its kernels leave blocks beyond a length out; otherwise they take them for the identity
     bool ring_inverse = true;        ///< it has a kernel for the selected inverse of a ring, where it takes one
     bool inverse = true;             ///< it has a kernel for the selected inverse
+    bool loads = false;              ///< it can overwrite D and E
     bool rides = true;               ///< a kernel factors with the forward sweep; otherwise one follows the other
     bool finishes = true;            ///< kernels of their own gather the verdict on a member; otherwise its kernels do
     std::int64_t largest_block = 0;  ///< 0: any

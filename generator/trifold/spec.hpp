@@ -21,11 +21,13 @@ enum class Coupling { lower, upper };
 enum class RhsLayout { staged, stacked };
 
 /// The calls of a Solver. Log determinant and status come with every factorization, b' A^-1 b with every forward sweep, unless the matrix
-/// is general. `solve_transposed`, A' X = B, is of general matrices alone, and comes with `solve`.
-enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse, refine, solve_transposed };
+/// is general. `solve_transposed`, A' X = B, is of general matrices alone, and comes with `solve`. `load`: D and E are copied to the
+/// workspace, some blocks at a time, where factorizations overwrite them. So there is no need for memory that has all of D and E.
+enum class Operation { factor, forward, backward, solve, factor_forward, factor_solve, inverse, refine, solve_transposed, load };
 std::string_view to_string(Operation operation);
 using Operations = std::set<Operation>;
-/// All that matrices of every kind have, but refine, which has vectors of its own in the workspace, and has to be named.
+/// All that matrices of every kind have, but refine, which has vectors of its own in the workspace, and load, after which D and E are lost.
+/// These have to be named.
 Operations all_operations();
 /// All of these but the selected inverse, which takes a quarter of the time to compile.
 Operations usual_operations();

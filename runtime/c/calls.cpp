@@ -109,6 +109,8 @@ CallOptions options_of(const trifold_call& call) {
     if (o.tip_b != nullptr) options.tip_b = any_array(call, o.tip_b);
     if (o.tip_x != nullptr) options.tip_x = any_array(call, o.tip_x);
     if (o.u != nullptr) options.u = any_array(call, o.u);
+    options.first_block = o.first_block;
+    options.blocks = o.blocks;
     return options;
 }
 

@@ -138,10 +138,15 @@ trifold_code trifold_run(trifold_solver* solver, const trifold_call* call) {
     return guarded([&] {
         auto& of = given(solver, "the solver").solver;
         auto known = call_of_reals(call);
-        if (known.operation != TRIFOLD_SOLVE_TRANSPOSED) return run(of, call);
-        known.operation = TRIFOLD_SOLVE;  // whose arrays it has; the family's table has operations of all matrices
-        run_listed(&known, tridiagonal_family, "TRIFOLD_FACTOR",
-                   [&](int, auto arrays) { of.run(Operation::solve_transposed, arrays, options_of(known)); });
+        // The family's table has what every Plan has. These have the arrays of others.
+        const auto as = [&](Operation operation, int like) {
+            known.operation = static_cast<std::uint64_t>(like);
+            run_listed(&known, tridiagonal_family, "TRIFOLD_FACTOR",
+                       [&](int, auto arrays) { of.run(operation, arrays, options_of(known)); });
+        };
+        if (known.operation == TRIFOLD_SOLVE_TRANSPOSED) return as(Operation::solve_transposed, TRIFOLD_SOLVE);
+        if (known.operation == TRIFOLD_LOAD) return as(Operation::load, TRIFOLD_FACTOR);
+        run(of, call);
     });
 }
 

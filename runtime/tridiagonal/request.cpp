@@ -35,7 +35,7 @@ const char* to_string(Array array) {
 std::span<const Array> listed(Operation operation) {
     static constexpr Array factored[]{Array::d, Array::e, Array::b, Array::x}, swept[]{Array::b, Array::x},
         inverted[]{Array::inverse_diagonal, Array::inverse_coupling};
-    if (operation == Operation::factor) return std::span(factored).first(2);
+    if (operation == Operation::factor || operation == Operation::load) return std::span(factored).first(2);
     if (factors(operation) || operation == Operation::refine) return factored;
     if (operation == Operation::inverse) return inverted;
     return swept;
@@ -45,7 +45,14 @@ Request request_of(const Spec& spec, Operation operation, std::span<const AnyArr
     const auto kinds = listed(operation);
     if (arrays.size() != kinds.size())
         throw SpecError(fmt::format("{} has {} arrays, not {}", to_string(operation), kinds.size(), arrays.size()));
-    Request request{operation, options.members, options.columns, options.pivot_floor, options.accept_nearly_singular, {}};
+    Request request{operation,
+                    options.members,
+                    options.columns,
+                    options.pivot_floor,
+                    options.accept_nearly_singular,
+                    options.first_block,
+                    options.blocks,
+                    {}};
     const auto set = [&](Array kind, const AnyArray& array) {
         if (element_bytes(array.precision) != element_bytes(spec.precision))
             throw SpecError(fmt::format("{} is {} and the plan is specialized for {}", to_string(kind), to_string(array.precision),
@@ -78,9 +85,18 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     const auto real = element_bytes(spec.precision);
     const auto add_reals = [&](Array array, std::int64_t elements) { add(request, array, elements * real, real); };
     const auto members = request.members, n = spec.block;
+    if (request.operation == Operation::load) {
+        const auto couplings = std::min(request.blocks, couplings_of(spec) - request.first_block);
+        add_reals(Array::d, diagonal_extent(spec, members) - (spec.horizon - request.blocks) * diagonal_strides(spec).stage);
+        add_reals(Array::e, couplings == 0 ? 0
+                                           : coupling_extent(spec, members) -
+                                                 (couplings_of(spec) - couplings) * coupling_strides(spec).stage);
+        return;
+    }
+    const bool is_loaded = spec.operations.contains(Operation::load);
     if (factors(request.operation) || request.operation == Operation::refine) {
-        add_reals(Array::d, diagonal_extent(spec, members));
-        add_reals(Array::e, coupling_extent(spec, members));
+        if (!is_loaded) add_reals(Array::d, diagonal_extent(spec, members));
+        if (!is_loaded) add_reals(Array::e, coupling_extent(spec, members));
         if (spec.matrix == MatrixKind::general) add_reals(Array::u, coupling_extent(spec, members));
         add_reals(Array::diagonal, members * spec.horizon * n);
         add_reals(Array::shift, members);
@@ -133,6 +149,13 @@ void RequestArrays::add(const Request& request, Array array, std::int64_t bytes,
 void resolve(const Spec& spec, Request& request) {
     resolve_count(request.members, spec.batch, spec.batch, "members");
     resolve_count(request.columns, spec.rhs, std::int64_t{1} << 32, "columns");
+    if (request.operation == Operation::load) {
+        const auto first = request.first_block, rest = spec.horizon - first;
+        if (first < 0 || rest < 1 || request.blocks < 0 || request.blocks > rest)
+            throw SpecError(fmt::format("load of {} blocks from block {} on is out of range; the chain has {}, counted from 0", request.blocks,
+                                        first, spec.horizon));
+        if (request.blocks == 0) request.blocks = rest;
+    }
     if (request.pivot_floor > 0 && spec.matrix != MatrixKind::positive_definite)
         throw SpecError(fmt::format("pivot_floor raises pivots of positive definite matrices, and this one is {}; add a diagonal instead",
                                     spec.matrix == MatrixKind::general ? "general" : "symmetric"));
@@ -186,6 +209,17 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.accept_nearly_singular = request.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(request[factors(request.operation) ? Array::sizes : Array::inverse_diagonal]);
     const bool reads_a = factors(request.operation) || request.operation == Operation::refine;
+    if (request.operation == Operation::load) {
+        // Kernels count from the first block of the chain, wherever it stands.
+        const auto shifted = [&](const void*& array, std::int64_t stage) {
+            array = static_cast<const char*>(array) - request.first_block * stage * element_bytes(spec.precision);
+        };
+        shifted(args.d, diagonal_strides(spec).stage);
+        if (args.e != nullptr) shifted(args.e, coupling_strides(spec).stage);
+        args.first_column = request.first_block;
+        args.columns = request.blocks;
+        return args;
+    }
     const auto upper = spec.matrix == MatrixKind::general ? Array::u : Array::lengths;
     args.inverse_coupling = const_cast<void*>(request[reads_a ? upper : Array::inverse_coupling]);
     args.workspace = workspace;

@@ -23,6 +23,7 @@ struct Request {
     std::int64_t members = 0, columns = 0;  ///< 0: the Spec's; resolved by resolve()
     double pivot_floor = 0;
     bool accept_nearly_singular = false;
+    std::int64_t first_block = 0, blocks = 0;  ///< of load; of E there may be one less
     std::array<const void*, array_count> arrays{};
     const void*& operator[](Array array) { return arrays[static_cast<std::size_t>(array)]; }
     const void* operator[](Array array) const { return arrays[static_cast<std::size_t>(array)]; }
@@ -31,7 +32,9 @@ struct Request {
 constexpr bool factors(Operation operation) {
     return operation == Operation::factor || operation == Operation::factor_forward || operation == Operation::factor_solve;
 }
-constexpr bool sweeps(Operation operation) { return operation != Operation::factor && operation != Operation::inverse; }
+constexpr bool sweeps(Operation operation) {
+    return operation != Operation::factor && operation != Operation::inverse && operation != Operation::load;
+}
 constexpr bool solves(Operation operation) {
     return sweeps(operation) && operation != Operation::forward && operation != Operation::factor_forward;
 }

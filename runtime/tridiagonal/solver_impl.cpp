@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::array every_operation{Operation::factor,  Operation::factor_forward,   Operation::factor_solve,
                                      Operation::forward, Operation::backward,         Operation::solve,
-                                     Operation::inverse, Operation::solve_transposed, Operation::refine};
+                                     Operation::inverse, Operation::solve_transposed, Operation::refine,
+                                     Operation::load};
 
 std::size_t operand_count(const Plan& plan) {
     const auto& choice = plan.choice();
@@ -81,6 +82,7 @@ Solver::Impl::Impl(const Plan& given, void* workspace, std::int64_t bytes, Holds
 
 void Solver::Impl::adopt(void* workspace, Stream stream, std::int64_t members) {
     session.adopt(workspace, stream);
+    loaded_.clear();
     factored = members;
     solved = inverted = refined = swept_members = swept_columns = 0;
 }
@@ -122,7 +124,7 @@ void Solver::Impl::prepare(Request& request) const {
     require_planned(request.operation, "");
     if (request.columns > plan.choice().spec.rhs)
         require_planned(without_factor(request.operation), ", which takes the columns beyond the Spec's rhs");
-    if (factors(request.operation)) return;
+    if (factors(request.operation) || request.operation == Operation::load) return;
     require_factor(to_string(request.operation));
     if (request.members > factored)
         throw SpecError(
@@ -156,8 +158,13 @@ void Solver::Impl::enqueue(Session::Call& call, const Request& request) {
         call.run(numbers_[static_cast<std::size_t>(operation)], operands_);
         operation = without_factor(operation);
     }
-    if (factors(request.operation)) factored = std::max(factored, request.members);
-    if (factors(request.operation)) solved = inverted = refined = 0;
+    if (request.operation == Operation::load) {
+        loaded_.resize(static_cast<std::size_t>(spec.horizon));
+        std::fill_n(loaded_.begin() + request.first_block, request.blocks, request.members);
+        factored = 0;  // a block of it is overwritten
+    }
+    if (factors(request.operation)) factored = std::max(factored, request.members), loaded_.clear();
+    if (factors(request.operation) || factored == 0) solved = inverted = refined = 0;
     if (request.operation == Operation::refine) refined = request.members, swept_members = 0;
     if (solves(request.operation)) solved = request.members;
     if (request.operation == Operation::inverse) inverted = request.members;
@@ -213,13 +220,36 @@ void Solver::Impl::run(Operation operation, std::span<const AnyArray> arrays, co
     const auto& spec = plan.choice().spec;
     auto request = request_of(spec, operation, arrays, options);
     prepare(request);
+    if (spec.operations.contains(Operation::load) && factors(operation)) load_given(call, request, arrays, options.stream);
+    carry_out(call, request, arrays, options.stream);
+}
+
+void Solver::Impl::carry_out(Session::Call& call, Request request, std::span<const AnyArray> arrays, Stream stream) {
+    const auto& spec = plan.choice().spec;
     const RequestArrays all(spec, request);
     if (arrays.front().on_host) check_sizes(request, arrays);
     if (arrays.front().on_host || plan.device().backend() == Backend::cpu) check_lengths(spec, request);
-    call.bind(all.list(), arrays, options.stream);
+    call.bind(all.list(), arrays, stream);
     for (std::size_t k = 0; k < all.list().size(); ++k) request[all.at(k)] = call.at(k);
     enqueue(call, request);
     call.finish();
+}
+
+void Solver::Impl::load_given(Session::Call& call, Request& request, std::span<const AnyArray> arrays, Stream stream) {
+    const auto& spec = plan.choice().spec;
+    if (request[Array::d] != nullptr || request[Array::e] != nullptr) {
+        Request load{.operation = Operation::load, .members = request.members};
+        load[Array::d] = request[Array::d], load[Array::e] = request[Array::e];
+        resolve(spec, load);
+        carry_out(call, load, arrays.first(2), stream);
+        request[Array::d] = request[Array::e] = nullptr;
+    }
+    loaded_.resize(static_cast<std::size_t>(spec.horizon));
+    for (std::size_t k = 0; k < loaded_.size(); ++k)
+        if (loaded_[k] < request.members)
+            throw SpecError(fmt::format("D and E of block {} have not been loaded since the last factorization, which overwrote them; load "
+                                        "all {} blocks of {} systems, or give D and E",
+                                        k, spec.horizon, request.members));
 }
 
 void Solver::Impl::check_readable(std::span<const AnyArray> arrays, std::int64_t members) const {

@@ -55,6 +55,10 @@ struct Solver::Impl {
   private:
     void prepare(Request& request) const;
     void enqueue(Session::Call& call, const Request& request);
+    /// Checks a request's arrays and does it.
+    void carry_out(Session::Call& call, Request request, std::span<const AnyArray> arrays, Stream stream);
+    /// Loads D and E of a factorization, and leaves them out of its arrays. Throws SpecError if it has none, and they are not loaded.
+    void load_given(Session::Call& call, Request& request, std::span<const AnyArray> arrays, Stream stream);
     void set_operands(const Request& request, std::int64_t first, std::int64_t columns);
     void copy_factor(Impl& other);
     void require_planned(Operation operation, const char* why) const;
@@ -70,7 +74,8 @@ struct Solver::Impl {
     void read_status(Session::Call& call);
     void read_inertia(Session::Call& call);
 
-    std::array<std::size_t, 9> numbers_{};  // numbers of the Program's operations, by Operation
+    std::array<std::size_t, 10> numbers_{};  // numbers of the Program's operations, by Operation
+    std::vector<std::int64_t> loaded_;       // members of each block whose D and E stand in the workspace
     // Arguments of kernels, whose sizes stay as they are from call to call.
     std::int64_t kernel_columns_;
     BorderPanels panels_{};

@@ -27,6 +27,7 @@ struct CallOptions {
     const int* lengths = nullptr;              ///< [batch], to factor where the Spec has lengths
     const int* sizes = nullptr;                ///< [batch][N], to factor where the Spec has sizes
     std::optional<AnyArray> u{};               ///< U of a general matrix, as E: A(i, i+1), to factor
+    std::int64_t first_block = 0, blocks = 0;  ///< those that load() takes; 0 blocks: all from the first one on
 };
 
 /// Fused where D is loaded. Pointers live where D does.
@@ -148,6 +149,14 @@ class Solver {
     /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and does not use it.
     void set_executor(Executor executor);
 
+    /// Where the Spec has the operation load: copies D and E of that many blocks, from block `first` on, to the workspace, in the order of
+    /// its kernels; E_i comes with block i. d and e point to the first of them, in the Spec's layout; 0 blocks: all from `first` on. When all
+    /// have been loaded, a factorization that is given no D and E, but null, overwrites them by its factor. The next one needs all loaded
+    /// again. Factorizations that are given D and E load them by themselves.
+    template <class Real>
+    void load(const Real* d, const Real* e, std::int64_t first = 0, std::int64_t blocks = 0, Stream stream = {}) {
+        run(Operation::load, {d, e}, {.stream = stream, .first_block = first, .blocks = blocks});
+    }
     template <class Real>
     void factor(const Real* d, const Real* e, Stream stream = {}, const FactorOptions<Real>& options = {}) {
         run(Operation::factor, {d, e}, options.on(stream));
@@ -199,6 +208,10 @@ class Solver {
     void take_factor(Solver& other);
 
     // For vectors and arrays as they are: solver.factor_solve(D, E, B, X).
+    template <HostArray D, InputOf<RealOf<D>> E>
+    void load(const D& d, const E& e, std::int64_t first = 0, std::int64_t blocks = 0) {
+        run(Operation::load, {d, e}, {.first_block = first, .blocks = blocks});
+    }
     template <HostArray D, InputOf<RealOf<D>> E>
     void factor(const D& d, const E& e, const FactorOptions<RealOf<D>>& options = {}) {
         run(Operation::factor, {d, e}, options.on({}));

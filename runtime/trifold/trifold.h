@@ -60,6 +60,7 @@ enum {
     TRIFOLD_INVERSE = 1 << 6,
     TRIFOLD_REFINE = 1 << 7,
     TRIFOLD_SOLVE_TRANSPOSED = 1 << 8, /* general matrices alone have it, and it comes with TRIFOLD_SOLVE */
+    TRIFOLD_LOAD = 1 << 9,             /* D and E are overwritten */
     TRIFOLD_USUAL = (1 << 6) - 1
 };
 
@@ -111,6 +112,7 @@ typedef struct {
     const int* lengths; /* [batch], blocks of each member, 0 to `horizon`; NULL: all of them. A factorization takes them */
     const int* sizes;   /* [batch][N], rows of each block, 0 to `block`; NULL: all of them. A factorization takes them */
     const void* u;      /* blocks A(i, i + 1) of a general matrix, laid out as e. A factorization takes them */
+    int64_t first_block, blocks; /* those that trifold_load takes; 0 blocks: all from the first one on */
 } trifold_options;
 void trifold_options_init(trifold_options* options);
 
@@ -198,6 +200,9 @@ TRIFOLD_CALLS(trifold, double, f64, TRIFOLD_F64)
 /* X of A' X = B, of a general matrix. */
 TRIFOLD_CALL(trifold, f32, TRIFOLD_F32, solve_transposed, TRIFOLD_SOLVE_TRANSPOSED, 0, (const float* b, float* x), (b), (x))
 TRIFOLD_CALL(trifold, f64, TRIFOLD_F64, solve_transposed, TRIFOLD_SOLVE_TRANSPOSED, 0, (const double* b, double* x), (b), (x))
+/* Blocks of D and E, which a factorization that is given NULL for both then overwrites: trifold::Solver::load says how. */
+TRIFOLD_CALL(trifold, f32, TRIFOLD_F32, load, TRIFOLD_LOAD, 0, (const float* d, const float* e), (d, e), (NULL))
+TRIFOLD_CALL(trifold, f64, TRIFOLD_F64, load, TRIFOLD_LOAD, 0, (const double* d, const double* e), (d, e), (NULL))
 /* One step of refinement: x += A^-1 (b - A x). trifold::Solver::refine says how. */
 TRIFOLD_CALL(trifold, f32, TRIFOLD_F32, refine, TRIFOLD_REFINE, 0, (const float* d, const float* e, const float* b, float* x), (d, e, b),
              (x))

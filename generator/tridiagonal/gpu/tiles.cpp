@@ -188,6 +188,8 @@ std::string refuses(const Problem& problem) {
     if (device_of(problem.target).has("early_launches") && 2 * sizes.stage_columns > sizes.tile)
         return fmt::format("variant 'tile-dataflow' has tiles of {} here, which takes stage_columns of at most {}", sizes.tile,
                            sizes.tile / 2);
+    if (loads_ahead(problem.spec) && (is_part(problem.schedule) || take(problem, "rank_levels", quantities_of(problem, sizes)) > 0))
+        return "variant 'tile-dataflow' keeps a sum in the place of D where there are ranks, so D is not overwritten; leave load out";
     return fits(sizes, problem.target) ? "" : too_large(tiles_variant.name, sizes, problem);
 }
 
@@ -268,11 +270,13 @@ Lowered lower(const Problem& problem) {
     require_tiles(problem, sizes);
     auto result = lower_common(problem, sizes, members_per_group(spec));
     result.phases = phases_of(problem, sizes, tiles_variant.abilities);
-    for (const auto phase : {Phase::factor, Phase::forward, Phase::backward}) {
-        auto& shape = result.shapes.at(phase);
+    if (loads_ahead(spec)) result.storage.factor += sizes.padded;  // the diagonal of D
+    for (const auto phase : {Phase::factor, Phase::load, Phase::forward, Phase::backward}) {
+        auto& shape = result.shapes[phase];
+        const bool sweeps = phase == Phase::forward || phase == Phase::backward;
+        if (phase == Phase::load) shape.threads = static_cast<int>(sizes.threads);
         shape.all_levels = true;
-        shape.groups = std::min(phase == Phase::factor ? factor_tasks(schedule, spec, sizes.tile) : sweep_tasks(schedule, spec, sizes.tile),
-                                max_groups);
+        shape.groups = std::min(sweeps ? sweep_tasks(schedule, spec, sizes.tile) : factor_tasks(schedule, spec, sizes.tile), max_groups);
         shape.members_per_task = spec.batch;
     }
     return result;
@@ -285,7 +289,7 @@ MemoryPlan memory(const Design& design) {
     MemoryPlan plan;
     add_results(plan, design);
     add_factors(plan, design);
-    plan.add("halves", blocks, half_panels(problem) * design.lowered.storage.factor, sizes.real);
+    plan.add("halves", blocks, half_panels(problem) * design.lowered.storage.panel, sizes.real);
     // Fronts pull what updates them. Only what comes from another rank has a place of its own.
     const auto members = is_part(design.schedule) ? design.lowered.members : 0;
     add_updates(plan, design,
@@ -340,7 +344,7 @@ constexpr Knob knobs[] = {bake,
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
                                       .folder = "tiles",
-                                      .abilities = {.rings = true, .views = true, .rides = false},
+                                      .abilities = {.rings = true, .views = true, .loads = true, .rides = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,

@@ -281,6 +281,7 @@ void validate(const RankSpec& spec) {
     validate(spec.spec);
     if (spec.spec.operations.contains(Operation::refine))
         throw SpecError("refine of ranks is there with every solve; leave it out of the operations");
+    if (loads_ahead(spec.spec)) throw SpecError("ranks keep D and E; leave load out of the operations");
     if (spec.spec.precision == Precision::mixed) throw SpecError("ranks solve in f32 or f64, not in mixed precision; give precision f64");
     if (spec.spec.ring) throw SpecError("ranks have no rings yet; fold the ring to blocks of 2 n");
     if (spec.spec.border > 0) throw SpecError("ranks have no border yet; solve for the columns of F, and the Schur complement apart");

@@ -114,7 +114,7 @@ nb::object BoundChain::finished(const Inputs& in) const {
     return nb::make_tuple(finish(in.b, in.result), finish(in.tip_b, in.tip_result));
 }
 
-void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
+void BoundChain::read_diagonal(Inputs& in, nb::handle d, std::int64_t blocks) {
     const auto n = block();
     in.d.read(d, "D");
     library_ = in.d.library();
@@ -126,11 +126,17 @@ void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Optio
         throw SpecError(
             fmt::format("D has {} members; {} 1 to {}. Give a larger batch to {}", members, words_.takes, batch(), words_.owner));
     in.members = {members, dims == 4};
-    if (!std::ranges::equal(in.d.shape(), in.members.shape({blocks(), n, n})))
+    if (!std::ranges::equal(in.d.shape(), in.members.shape({blocks, n, n})))
         throw SpecError(fmt::format("D has shape {}{}; give ({}, {}, {}), or (batch, {}, {}, {})", show(in.d.shape()), reason_for_d(),
-                                    blocks(), n, n, blocks(), n, n));
+                                    blocks, n, n, blocks, n, n));
     in.d.make_contiguous();
-    read_coupling(in, in.e, e, "E");
+}
+
+void BoundChain::read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options) {
+    const auto n = block();
+    const bool is_loaded = loads() && d.is_none() && e.is_none();
+    if (!is_loaded) read_diagonal(in, d, blocks());
+    if (!is_loaded) read_coupling(in, in.e, e, "E", coupling_shape(in));
     read_upper(in, options.upper);
     read_border(in, options.border);
     read_added(in.shift, options.shift, "shift", in.members.shape({}));
@@ -156,9 +162,8 @@ std::vector<std::int64_t> BoundChain::lower_of_inverse(const Members& members) c
     return members.shape({bandwidth() == 1 ? couplings() : ring() ? blocks() / bandwidth() : (blocks() - 1) / bandwidth(), n, n});
 }
 
-void BoundChain::read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name) {
-    if (given.is_none() && couplings() == 0) return;
-    const auto shape = coupling_shape(in);
+void BoundChain::read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape) {
+    if (given.is_none() && std::ranges::count(shape, 0) > 0) return;
     if (given.is_none()) throw SpecError(fmt::format("{} is missing; give {}", name, show(shape)));
     read_real(array, given, name);
     if (array.shape().size() != shape.size())
@@ -170,7 +175,8 @@ void BoundChain::read_coupling(const Inputs& in, Array& array, nb::handle given,
 }
 
 void BoundChain::read_upper(Inputs& in, nb::handle upper) {
-    if (matrix() == MatrixKind::general) return read_coupling(in, in.u, upper, "upper, the blocks (i, i + 1) of a general matrix,");
+    if (matrix() == MatrixKind::general) 
+        return read_coupling(in, in.u, upper, "upper, the blocks (i, i + 1) of a general matrix,", coupling_shape(in));
     if (!upper.is_none()) throw SpecError("upper is for general matrices; make a Plan with matrix='general', or leave upper out");
 }
 

@@ -65,6 +65,8 @@ class BoundChain : protected Bound {
     virtual std::int64_t bandwidth() const { return 1; }
     virtual MatrixKind matrix() const { return MatrixKind::positive_definite; }
     virtual bool ring() const { return false; }
+    /// Whether D and E may have been loaded before a factorization.
+    virtual bool loads() const { return false; }
     /// Makes a call, with the lock of Python given up.
     virtual void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) = 0;
     /// Before a sweep of that many right-hand sides.
@@ -74,6 +76,10 @@ class BoundChain : protected Bound {
     virtual std::string reason_for_e() const { return {}; }
 
     void read_system(Inputs& in, nb::handle d, nb::handle e, const Options& options);
+    /// E, or `upper` of a general matrix, of that shape.
+    void read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name, const std::vector<std::int64_t>& shape);
+    /// D, of `blocks` blocks. What it is for is the call's place and library.
+    void read_diagonal(Inputs& in, nb::handle d, std::int64_t blocks);
     void read_active(Inputs& in, nb::handle active) const;
     /// b, without its result.
     void read_right_side(Inputs& in, nb::handle b);
@@ -106,8 +112,6 @@ class BoundChain : protected Bound {
     Members members_;  // the last factorization's. A call goes by its copy, for other threads may factor meanwhile
 
   private:
-    /// E, or `upper` of a general matrix.
-    void read_coupling(const Inputs& in, Array& array, nb::handle given, const char* name);
     void read_upper(Inputs& in, nb::handle upper);
     /// Throws SpecError where there is one and the solver has none, or the other way round.
     void read_border(Inputs& in, nb::handle border) const;

@@ -261,6 +261,13 @@ trifold.solve.
 check, by default True on the CPU: raise NotPositiveDefinite, NearlySingular, OutOfRange or NotConverged; on a GPU that waits. Else a
 GPU's calls only enqueue, on the current stream of the arrays' library. Raises SpecError on arrays that do not fit.)");
     bind_calls(solver);
+    solver.def("load", &BoundSolver::load, "D"_a.none(), "E"_a.none() = none, "first"_a = 0,
+               nb::sig("def load(self, D: ArrayLike, E: ArrayLike | None = None, first: int = 0) -> None"),
+               R"(Copies blocks of D and E, from block `first` on, to where a factorization overwrites them: (blocks, n, n) each, with E_i
+next to D_i, so that at the end of the chain E has one block less. When all are there, factor(None, None) and
+factor_solve(None, None, b) need no D and E in memory; the next factorization needs all loaded again. A batch is loaded as a whole,
+(batch, N, n, n). The Plan must have load among its operations, and be of a GPU.)",
+               guarded);
     bind_with_options<OptionsOf::sweep, 2>(
         solver, "solve_transposed",
         [](BoundSolver& self, nb::handle b, nb::handle out, const Options& options) {

@@ -78,6 +78,27 @@ void BoundSolver::run(Operation operation, const Inputs& in, std::initializer_li
          [&](Solver& solver, Stream stream) { solver.run(operation, arrays, options_of(in, options, stream)); });
 }
 
+void BoundSolver::load(nb::handle d, nb::handle e, std::int64_t first) {
+    if (!own_) throw SpecError("a value holds a factor, and no loaded blocks; ask a Solver that has memory of its own, as plan.solver() gives");
+    Inputs in(members_);
+    Array given;
+    given.read(d, "D");
+    const auto& shape = given.shape();
+    const auto count = shape.size() < 3 ? blocks() : shape[shape.size() - 3];
+    if (shape.size() == 4 && count != blocks())
+        throw SpecError(fmt::format("D has {} of {} blocks; a batch is loaded as a whole, (batch, {}, n, n)", count, blocks(), blocks()));
+    if (first < 0 || count < 1 || count > blocks() - first)
+        throw SpecError(fmt::format("D has {} blocks from block {} on; the chain has {}, counted from 0", count, first, blocks()));
+    read_diagonal(in, d, count);
+    read_coupling(in, in.e, e, "E", in.members.shape({std::min(count, couplings() - first), block(), block()}));
+    with_members(in, [&] {
+        lend(in.members, true, false, false, [&](Solver& solver, Stream stream) {
+            solver.run(Operation::load, {any(in.d), any(in.e)},
+                       {.members = in.members.count, .stream = stream, .first_block = first, .blocks = count});
+        });
+    });
+}
+
 /// Nothing is lost where it cannot be done: the sweep then takes longer.
 void BoundSolver::widen(std::int64_t columns) {
     if (columns <= widened_for_ || is_capturing()) return;

@@ -16,6 +16,8 @@ class BoundSolver : public BoundChain {
     BoundSolver(std::shared_ptr<Factors> factors, nb::handle value, Members members, bool widens = false);
     ~BoundSolver() override;
 
+    /// Copies blocks of D and E to the workspace, from block `first` on.
+    void load(nb::handle d, nb::handle e, std::int64_t first);
     /// One factorization and all that follows from it: (x, log det A, b' A^-1 b, diagonal, lower).
     nb::object marginals(nb::handle d, nb::handle e, nb::handle b, const Options& options);
     /// The forward sweep and b' A^-1 b of it: (y, quadratic).
@@ -56,6 +58,7 @@ class BoundSolver : public BoundChain {
     std::int64_t bandwidth() const override { return spec().bandwidth; }
     MatrixKind matrix() const override { return spec().matrix; }
     bool ring() const override { return spec().ring; }
+    bool loads() const override { return spec().operations.contains(Operation::load); }
     void run(Operation operation, const Inputs& in, std::initializer_list<AnyArray> arrays, const Options& options) override;
     void widen(std::int64_t columns) override;
     /// Moves the value to a Plan for that Spec, which differs in rhs alone, or has refine in addition.

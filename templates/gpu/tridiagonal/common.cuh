@@ -123,7 +123,7 @@ TRIFOLD_DEVICE trifold_int block_index(const trifold_args& args, trifold_int mem
     return member * horizon_of(args) + block;
 }
 TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::factor(args)) + block_index(args, member, block) * storage;
+    return buffer<real>(args, Offset::factor(args)) + block_index(args, member, block) * factor_storage;
 }
 TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return buffer<real>(args, Offset::next(args)) + block_index(args, member, block) * storage;

@@ -40,6 +40,9 @@ TRIFOLD_DEVICE trifold_int couplings_of(const trifold_args& args) { return TRIFO
 /* Whether thread blocks take such members by their lengths, the longest first. */
 [[maybe_unused]] constexpr bool orders_members = has_lengths && TRIFOLD_ORDERS;
 
+/* Whether D and E are copied to the workspace before a factorization, to the places where it writes its results. */
+[[maybe_unused]] constexpr bool loads_ahead = TRIFOLD_LOADS;
+
 /* Strides of the caller's arrays. Element (r, c) of block i of member b is at b * member + i * stage + r * row + c * column of D. E has the
  * like. All blocks begin at multiples of `step` elements. */
 struct D {
@@ -86,8 +89,9 @@ struct Offset {
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
                   sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS,
               "host and device disagree");
-/* Elements of a factor, of a panel and of a coupling. Those of a general matrix are pairs, and its factor has an order of rows too. */
-constexpr trifold_int factor_storage = storage + (is_general ? padded : 0), panel_storage = is_general ? 2 * storage : storage;
+/* Elements of a factor, of a panel and of a coupling. Those of a general matrix are pairs, and its factor has an order of rows too. Behind a
+ * factor that overwrites D stands the diagonal of D. */
+constexpr trifold_int factor_storage = storage + (is_general || loads_ahead ? padded : 0), panel_storage = is_general ? 2 * storage : storage;
 static_assert(TRIFOLD_STORAGE_FACTOR == factor_storage && TRIFOLD_STORAGE_PANEL == panel_storage &&
                   TRIFOLD_STORAGE_UPDATE == update_storage && TRIFOLD_STORAGE_COUPLING == panel_storage &&
                   vector_storage == static_cast<trifold_int>(padded) * max_columns,

@@ -5,14 +5,20 @@
 /* A block of the caller's D, and the block of E that couples `block` to the one after it. BLOCK_OF_D takes a block from a pointer to D.
  * These are macros, since compilers made other machine code of functions. */
 #define BLOCK_OF_D(d, number, block) ((d) + (number) * D::member(args) + (block) * D::stage)
-#define D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
+#define CALLERS_D_OF(args, number, block) BLOCK_OF_D(global_pointer(static_cast<const real*>((args).d)), number, block)
 #define E_OF(args, number, block) (global_pointer(static_cast<const real*>((args).e)) + (number) * E::member(args) + (block) * E::stage)
 /* The block of U that couples `block` of a general matrix to the one after it. */
 #define U_OF(args, number, block) \
     (global_pointer(static_cast<const real*>((args).inverse_coupling)) + (number) * E::member(args) + (block) * E::stage)
 /* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
+#if TRIFOLD_LOADS /* of D, its diagonal is left when a factorization begins */
+#define D_OF(args, number, block) (factor_of(args, number, block) + storage)
+#define ENTRY_OF_D(d, r) (d)[r]
+#else
+#define D_OF(args, number, block) CALLERS_D_OF(args, number, block)
 #define ENTRY_OF_D(d, r) (d)[(r) * (D::row + D::column)]
+#endif
 
 /* The number that is added to diagonal entry r of a block of D. */
 TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, trifold_int block, int r) {

@@ -478,3 +478,100 @@ TEST_CASE("images from the host's memory wait for a call on another stream") {
     const Eigen::VectorXd solution = column(x, 0, image.pixels(), 1, 0), right = column(b, 0, image.pixels(), 1, 0);
     CHECK((matrix_of(image, spec) * solution - right).norm() <= 1e-12 * right.norm());
 }
+
+static Spec that_loads(Spec spec) {
+    spec.operations.insert(Operation::load);
+    return spec;
+}
+
+TEST_CASE("D and E are loaded in pieces, overwritten by a factorization, and asked for again") {
+    const auto spec = that_loads({.block = 5, .horizon = 7});
+    const Emulation emulation(spec, tuning("twisted:2"));
+    Problem<double> problem(spec, 1, 4);
+    const auto& [d, e, b] = problem.input;
+    Solver solver(Plan(spec, Device::cuda(0), tuning("twisted:2")));
+    const DeviceArray<double> on_d(d), on_e(e), on_b(b);
+    const std::int64_t area = 25;
+    const auto solve = [&] { solver.factor_solve<double>(nullptr, nullptr, on_b.data(), on_b.data()); };
+    solver.load(on_d.data() + 3 * area, on_e.data() + 3 * area, 3);
+    CHECK_THROWS_WITH_AS(solve(), doctest::Contains("block 0 have not been loaded"), SpecError);
+    solver.load(on_d.data(), on_e.data(), 0, 3);
+    solve();
+    on_b.read(problem.x);
+    CHECK(problem.residual() < 1e-14);
+    CHECK_THROWS_WITH_AS(solve(), doctest::Contains("overwrote them"), SpecError);
+    SUBCASE("a new load ends the factor") {
+        solver.load(on_d.data() + 6 * area, static_cast<const double*>(nullptr), 6, 1);
+        CHECK_THROWS_WITH_AS(solver.solve(on_b.data(), on_b.data()), doctest::Contains("needs a factorization"), SpecError);
+    }
+    SUBCASE("given D and E are loaded, and those of the host piece by piece") {
+        solver.factor_solve(d, e, b, problem.x);
+        CHECK(problem.residual() < 1e-14);
+        for (std::int64_t k = 0; k < spec.horizon; ++k)
+            solver.load(std::span(d).subspan(k * area, area), std::span(e).subspan(k * area, k + 1 < spec.horizon ? area : 0), k, 1);
+        problem.x.assign(b.size(), 0);
+        solver.factor(std::span<const double>(), std::span<const double>());
+        solver.solve(b, problem.x);
+        CHECK(problem.residual() < 1e-14);
+    }
+    SUBCASE("in C") {
+        trifold_spec c_spec;
+        trifold_spec_init(&c_spec, spec.block, spec.horizon);
+        c_spec.operations = TRIFOLD_LOAD | TRIFOLD_FACTOR_SOLVE;
+        trifold_tuning c_tuning;
+        trifold_tuning_init(&c_tuning);
+        c_tuning.schedule = "twisted:2";
+        trifold_plan* plan = nullptr;
+        trifold_solver* in_c = nullptr;
+        REQUIRE(trifold_plan_create(&c_spec, "cuda:0", &c_tuning, &plan) == TRIFOLD_OK);
+        REQUIRE(trifold_solver_create(plan, nullptr, 0, &in_c) == TRIFOLD_OK);
+        trifold_options options;
+        trifold_options_init(&options);
+        for (std::int64_t k = 0; k < spec.horizon; ++k) {
+            options.first_block = k, options.blocks = 1;
+            const auto* coupling = k + 1 < spec.horizon ? e.data() + k * area : nullptr;
+            REQUIRE(trifold_load_host_f64(in_c, d.data() + k * area, coupling, &options) == TRIFOLD_OK);
+        }
+        problem.x.assign(b.size(), 0);
+        CHECK(trifold_factor_solve_host_f64(in_c, nullptr, nullptr, b.data(), problem.x.data(), nullptr) == TRIFOLD_OK);
+        CHECK(problem.residual() < 1e-14);
+        options.first_block = 7;
+        CHECK(trifold_load_host_f64(in_c, d.data(), nullptr, &options) == TRIFOLD_BAD_ARGUMENT);
+        trifold_solver_destroy(in_c);
+        trifold_plan_destroy(plan);
+    }
+    SUBCASE("bad pieces") {
+        const auto refused = [&](std::int64_t first, std::int64_t blocks, const char* why) {
+            CHECK_THROWS_WITH_AS(solver.load(on_d.data(), on_e.data(), first, blocks), doctest::Contains(why), SpecError);
+        };
+        refused(-1, 1, "out of range"), refused(7, 0, "out of range"), refused(3, 5, "out of range"), refused(0, -1, "out of range");
+        CHECK_THROWS_WITH_AS(solver.load(on_d.data(), static_cast<const double*>(nullptr)), doctest::Contains("E"), SpecError);
+        CHECK_THROWS_WITH_AS(solver.load(std::span(d).first(2 * area), std::span(e).first(area), 0, 2), doctest::Contains("E has 25"), SpecError);
+        CHECK_THROWS_WITH_AS(solver.factor<double>(nullptr, on_e.data()), doctest::Contains("D"), SpecError);
+    }
+}
+
+TEST_CASE("a border around a chain that is loaded ahead, and systems of a batch") {
+    for (const auto& spec : {Spec{.block = 5, .horizon = 7, .border = 3}, Spec{.block = 5, .horizon = 4, .rhs = 2, .batch = 3}}) {
+        std::vector<double> f(static_cast<std::size_t>(7 * 3 * 5), 0.25), c{9, 0, 0, 1, 9, 0, 1, 1, 9}, tip_b{1, 2, 3}, tips[2];
+        std::vector<double> x[2];
+        for (const bool loads : {false, true}) {
+            const auto given = loads ? that_loads(spec) : spec;
+            auto how = tuning("twisted:2");
+            how.variant = "tile-dataflow";
+            const Emulation emulation(given, how);
+            const Problem<double> problem(spec, spec.rhs, 4);
+            FactorOptions<double> options;
+            tips[loads].resize(3);
+            if (spec.border > 0) options = {.f = f.data(), .c = c.data(), .tip_b = tip_b.data(), .tip_x = tips[loads].data()};
+            x[loads].resize(problem.input.b.size());
+            Solver solver(Plan(given, Device::cuda(0), how));
+            if (loads) solver.load(problem.input.d, problem.input.e);
+            const std::span<const double> none, d = loads ? none : problem.input.d, e = loads ? none : problem.input.e;
+            solver.factor_solve<double>(d, e, problem.input.b, x[loads], options);
+            solver.check();
+        }
+        CHECK(x[0] == x[1]);
+        CHECK(tips[0] == tips[1]);
+    }
+}

@@ -1,5 +1,6 @@
 /* One launch factors all levels and members, and one sweeps over them. Grid: thread blocks that share the tasks. */
 #include "gpu/tridiagonal/tiles/factor.cuh"
+#include "gpu/tridiagonal/tiles/ahead.cuh"
 #include "gpu/tridiagonal/tiles/sweep.cuh"
 #include "gpu/tridiagonal/finish_kernels.cuh"
 #include "gpu/tridiagonal/lengths.cuh"

@@ -133,6 +133,8 @@ TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const tr
     if (has_bulk_copies && !apart) start_stages(cursor, pipeline, 0, shared, args);
     if (apart)
         added = add_sides(part, cursor, pipeline, shared, args);
+    else if (loads_ahead)
+        load_from_result(part, args, task);
     else
         load_original(part, args, task); /* while the sources are under way, although sums of products alone are rounded less */
     if (use_halves) {

@@ -10,11 +10,15 @@ struct Original {
     const real* from;
     offset_type row_step, column_step;
 };
+/* Whether D or E has elements of the task's tile. */
+TRIFOLD_DEVICE bool has_original(const trifold_args& args, const Task& task) {
+    if (task.panel == 0) return !leaves(task);
+    return !(task.level > 0 || is_joint(args) || ((!task.first || joins(task)) && task.panel == 2));
+}
 TRIFOLD_DEVICE Original original_of(const trifold_args& args, const Task& task) {
     constexpr offset_type row = E::row, column = E::column;
-    if (leaves(task) && task.panel == 0) return {nullptr, 0, 0};
-    if (task.panel == 0) return {D_OF(args, task.member, task.block), D::row, D::column};
-    if (task.level > 0 || is_joint(args) || ((!task.first || joins(task)) && task.panel == 2)) return {nullptr, 0, 0};
+    if (!has_original(args, task)) return {nullptr, 0, 0};
+    if (task.panel == 0) return {CALLERS_D_OF(args, task.member, task.block), D::row, D::column};
     const real* from =
         coupling_at(args, task_level(args, 0).level, task.member, task.position, task.upward ? task.position + 1 : task.position - 1);
     return {from, task.upward ? row : column, task.upward ? column : row};
@@ -47,7 +51,7 @@ TRIFOLD_DEVICE void add_diagonal(Part& part, const trifold_args& args, const Tas
     });
 }
 
-/* Starts the loads of part = original. */
+/* Starts the loads of part = original, from the caller's D and E. */
 TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Task& task) {
     const Original original = original_of(args, task);
     part.clear();
@@ -71,6 +75,14 @@ TRIFOLD_DEVICE void load_original(Part& part, const trifold_args& args, const Ta
 #pragma unroll
             for (int v = 0; v < vector_width; ++v) part.value(c, q, v) = from[lines[q][v] + first];
     }
+}
+
+/* Starts the loads of part = original, from the place where the tile's result will be. */
+TRIFOLD_DEVICE void load_from_result(Part& part, const trifold_args& args, const Task& task) {
+    part.clear();
+    if (!has_original(args, task)) return;
+    const real* from = panel_of(args, task.member, task.block, task.panel) + place_of_tile(task.row, task.column);
+    each_element(part, [&](real& value, int r, int c) { value = from[place_in_tile(r, c)]; });
 }
 
 /* part += that which has come from the parts that this one joins: updates, and at level 0 couplings A(higher, lower). */

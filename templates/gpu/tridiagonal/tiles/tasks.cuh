@@ -158,6 +158,18 @@ TRIFOLD_DEVICE Rank find_rank(const trifold_args& args, number_type number, cons
     }
 }
 
+/* Front k of a chain. */
+TRIFOLD_DEVICE void place_front(Task& task, const trifold_level& level, const Chain& chain, trifold_int k) {
+    task.first = k == 0;
+    task.position = chain.first + k * chain.step;
+    task.block = block_at(level, task.position);
+    task.step = level.scale * chain.step;
+    task.next = k + 1 < chain.length || chain.ahead >= 0 ? task.block + task.step : -1;
+    if (is_ring && task.position + chain.step == level.size && level.size > 1) task.next = 0;
+    task.behind = chain.behind >= 0 ? block_at(level, chain.behind) : -1;
+    task.exists = k < chain.length;
+}
+
 /* A task of a rank's front `line`: chains by members, single fronts last. */
 TRIFOLD_DEVICE void place_task(Task& task, const trifold_args& args, const Rank& rank, number_type line) {
     const TaskLevel& entry = task_level(args, rank.level);
@@ -168,14 +180,8 @@ TRIFOLD_DEVICE void place_task(Task& task, const trifold_args& args, const Rank&
     const number_type k = single ? 0 : rank.number, chains = single ? static_cast<number_type>(entry.singles) : longer;
     const number_type member = share(line, chains), number = line - member * chains;
     const Chain chain = find_chain(level, number + (single ? entry.first_single : number < entry.first_single ? 0 : entry.singles));
-    task.level = rank.level, task.member = static_cast<int>(member), task.first = k == 0;
-    task.position = chain.first + k * chain.step;
-    task.block = block_at(level, task.position);
-    task.step = level.scale * chain.step;
-    task.next = k + 1 < chain.length || chain.ahead >= 0 ? task.block + task.step : -1;
-    if (is_ring && task.position + chain.step == level.size && level.size > 1) task.next = 0;
-    task.behind = chain.behind >= 0 ? block_at(level, chain.behind) : -1;
-    task.exists = k < chain.length;
+    task.level = rank.level, task.member = static_cast<int>(member);
+    place_front(task, level, chain, k);
     if (may_leave) task.leaves = level.next_size < 0;
 }
 
