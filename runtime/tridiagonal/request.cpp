@@ -209,6 +209,10 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
     args.accept_nearly_singular = request.accept_nearly_singular;
     args.inverse_diagonal = const_cast<void*>(request[factors(request.operation) ? Array::sizes : Array::inverse_diagonal]);
     const bool reads_a = factors(request.operation) || request.operation == Operation::refine;
+    const auto upper = spec.matrix == MatrixKind::general ? Array::u : Array::lengths;
+    args.inverse_coupling = const_cast<void*>(request[reads_a ? upper : Array::inverse_coupling]);
+    args.workspace = workspace;
+    args.first_column = first;
     if (request.operation == Operation::load) {
         // Kernels count from the first block of the chain, wherever it stands.
         const auto shifted = [&](const void*& array, std::int64_t stage) {
@@ -218,12 +222,7 @@ trifold_args panel_args(const Spec& spec, const Request& request, std::int64_t f
         if (args.e != nullptr) shifted(args.e, coupling_strides(spec).stage);
         args.first_column = request.first_block;
         args.columns = request.blocks;
-        return args;
     }
-    const auto upper = spec.matrix == MatrixKind::general ? Array::u : Array::lengths;
-    args.inverse_coupling = const_cast<void*>(request[reads_a ? upper : Array::inverse_coupling]);
-    args.workspace = workspace;
-    args.first_column = first;
     return args;
 }
 

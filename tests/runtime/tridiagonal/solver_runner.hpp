@@ -67,6 +67,8 @@ class SolverRunner : public Runner {
                                                        output(args.inverse_coupling, blocks * (spec.horizon - 1)), sweep);
             case Operation::refine:
                 return solver_->refine<Real>(d, e, b, x, options);
+            case Operation::load:
+                return solver_->load(d, e);
         }
     }
 
