@@ -156,14 +156,14 @@ void check_refine(const Spec& spec) {
 /// What needs D and E after they are overwritten, or has parts of blocks.
 void check_load(const Spec& spec) {
     if (!spec.operations.contains(Operation::load)) return;
-    const auto* with = spec.matrix != MatrixKind::positive_definite        ? "matrices that are not positive definite"
-                       : spec.precision == Precision::mixed               ? "mixed precision"
-                       : spec.operations.contains(Operation::refine)      ? "refine, which reads D and E again"
-                       : spec.lengths                                     ? "lengths"
-                       : spec.sizes                                       ? "sizes"
-                       : spec.bandwidth > 1                               ? "bandwidth"
-                       : spec.ring && spec.horizon < 3                    ? "a ring of fewer than 3 blocks"
-                                                                          : nullptr;
+    const auto* with = spec.matrix != MatrixKind::positive_definite  ? "matrices that are not positive definite"
+                       : spec.precision == Precision::mixed          ? "mixed precision"
+                       : spec.operations.contains(Operation::refine) ? "refine, which reads D and E again"
+                       : spec.lengths                                ? "lengths"
+                       : spec.sizes                                  ? "sizes"
+                       : spec.bandwidth > 1                          ? "bandwidth"
+                       : spec.ring && spec.horizon < 3               ? "a ring of fewer than 3 blocks"
+                                                                     : nullptr;
     if (with != nullptr)
         throw SpecError(fmt::format("load overwrites D and E by the factor, and is not there with {}; leave one of them out", with));
 }

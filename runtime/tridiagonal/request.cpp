@@ -88,9 +88,8 @@ RequestArrays::RequestArrays(const Spec& spec, const Request& request) {
     if (request.operation == Operation::load) {
         const auto couplings = std::min(request.blocks, couplings_of(spec) - request.first_block);
         add_reals(Array::d, diagonal_extent(spec, members) - (spec.horizon - request.blocks) * diagonal_strides(spec).stage);
-        add_reals(Array::e, couplings == 0 ? 0
-                                           : coupling_extent(spec, members) -
-                                                 (couplings_of(spec) - couplings) * coupling_strides(spec).stage);
+        add_reals(Array::e,
+                  couplings == 0 ? 0 : coupling_extent(spec, members) - (couplings_of(spec) - couplings) * coupling_strides(spec).stage);
         return;
     }
     const bool is_loaded = spec.operations.contains(Operation::load);
@@ -152,8 +151,8 @@ void resolve(const Spec& spec, Request& request) {
     if (request.operation == Operation::load) {
         const auto first = request.first_block, rest = spec.horizon - first;
         if (first < 0 || rest < 1 || request.blocks < 0 || request.blocks > rest)
-            throw SpecError(fmt::format("load of {} blocks from block {} on is out of range; the chain has {}, counted from 0", request.blocks,
-                                        first, spec.horizon));
+            throw SpecError(fmt::format("load of {} blocks from block {} on is out of range; the chain has {}, counted from 0",
+                                        request.blocks, first, spec.horizon));
         if (request.blocks == 0) request.blocks = rest;
     }
     if (request.pivot_floor > 0 && spec.matrix != MatrixKind::positive_definite)

@@ -13,10 +13,9 @@
 namespace trifold {
 namespace {
 
-constexpr std::array every_operation{Operation::factor,  Operation::factor_forward,   Operation::factor_solve,
-                                     Operation::forward, Operation::backward,         Operation::solve,
-                                     Operation::inverse, Operation::solve_transposed, Operation::refine,
-                                     Operation::load};
+constexpr std::array every_operation{
+    Operation::factor, Operation::factor_forward, Operation::factor_solve,     Operation::forward, Operation::backward,
+    Operation::solve,  Operation::inverse,        Operation::solve_transposed, Operation::refine,  Operation::load};
 
 std::size_t operand_count(const Plan& plan) {
     const auto& choice = plan.choice();
@@ -247,9 +246,10 @@ void Solver::Impl::load_given(Session::Call& call, Request& request, std::span<c
     loaded_.resize(static_cast<std::size_t>(spec.horizon));
     for (std::size_t k = 0; k < loaded_.size(); ++k)
         if (loaded_[k] < request.members)
-            throw SpecError(fmt::format("D and E of block {} have not been loaded since the last factorization, which overwrote them; load "
-                                        "all {} blocks of {} systems, or give D and E",
-                                        k, spec.horizon, request.members));
+            throw SpecError(
+                fmt::format("D and E of block {} have not been loaded since the last factorization, which overwrote them; load "
+                            "all {} blocks of {} systems, or give D and E",
+                            k, spec.horizon, request.members));
 }
 
 void Solver::Impl::check_readable(std::span<const AnyArray> arrays, std::int64_t members) const {

@@ -150,9 +150,9 @@ class Solver {
     void set_executor(Executor executor);
 
     /// Where the Spec has the operation load: copies D and E of that many blocks, from block `first` on, to the workspace, in the order of
-    /// its kernels; E_i comes with block i. d and e point to the first of them, in the Spec's layout; 0 blocks: all from `first` on. When all
-    /// have been loaded, a factorization that is given no D and E, but null, overwrites them by its factor. The next one needs all loaded
-    /// again. Factorizations that are given D and E load them by themselves.
+    /// its kernels; E_i comes with block i. d and e point to the first of them, in the Spec's layout; 0 blocks: all from `first` on. When
+    /// all have been loaded, a factorization that is given no D and E, but null, overwrites them by its factor. The next one needs all
+    /// loaded again. Factorizations that are given D and E load them by themselves.
     template <class Real>
     void load(const Real* d, const Real* e, std::int64_t first = 0, std::int64_t blocks = 0, Stream stream = {}) {
         run(Operation::load, {d, e}, {.stream = stream, .first_block = first, .blocks = blocks});

@@ -109,9 +109,9 @@ typedef struct {
     const void *f, *c;          /* those of a border: [batch][N][a][n] and [batch][a][a]; an inverse writes there */
     const void* tip_b;          /* its rows of b and x, [batch][a][columns] */
     void* tip_x;
-    const int* lengths; /* [batch], blocks of each member, 0 to `horizon`; NULL: all of them. A factorization takes them */
-    const int* sizes;   /* [batch][N], rows of each block, 0 to `block`; NULL: all of them. A factorization takes them */
-    const void* u;      /* blocks A(i, i + 1) of a general matrix, laid out as e. A factorization takes them */
+    const int* lengths;          /* [batch], blocks of each member, 0 to `horizon`; NULL: all of them. A factorization takes them */
+    const int* sizes;            /* [batch][N], rows of each block, 0 to `block`; NULL: all of them. A factorization takes them */
+    const void* u;               /* blocks A(i, i + 1) of a general matrix, laid out as e. A factorization takes them */
     int64_t first_block, blocks; /* those that trifold_load takes; 0 blocks: all from the first one on */
 } trifold_options;
 void trifold_options_init(trifold_options* options);

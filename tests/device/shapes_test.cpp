@@ -311,3 +311,110 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
                             horizon, n, batch, border, 1e3 * with, 1e3 * plain, with / plain));
     }
 }
+
+namespace {
+
+Spec that_loads(Spec spec) {
+    spec.operations.insert(Operation::load);
+    return spec;
+}
+
+}  // namespace
+
+TEST_CASE("device: blocks that are loaded ahead give the bits of those that are read") {
+    const auto where = device();
+    if (!where) return;
+    DeviceTools tools(*where);
+    for (const auto& spec :
+         {Spec{.block = 97, .horizon = 9}, Spec{.block = 64, .horizon = 5, .batch = 2}, Spec{.block = 200, .horizon = 1},
+          Spec{.block = 130, .horizon = 12, .precision = Precision::f32}, Spec{.block = 130, .horizon = 7, .ring = true}})
+        for (const auto* schedule : {"sequential", "partitioned:3", "multi-stage"}) {
+            if (std::string(schedule) == "partitioned:3" && spec.horizon < 5) continue;
+            INFO(spec.block, " ", spec.horizon, " ", schedule);
+            const auto check = [&]<class Real>(Real) {
+                std::mt19937 random(1);
+                std::uniform_real_distribution<Real> number(-1, 1);
+                const auto fill = [&](std::int64_t count) {
+                    std::vector<Real> values(static_cast<std::size_t>(count));
+                    for (auto& value : values) value = number(random);
+                    return values;
+                };
+                auto d = fill(diagonal_extent(spec, spec.batch)), e = fill(coupling_extent(spec, spec.batch)),
+                     b = fill(rhs_extent(spec, spec.batch, 1));
+                for (std::int64_t k = 0; k < spec.batch * spec.horizon; ++k)
+                    for (std::int64_t r = 0; r < spec.block; ++r)
+                        d[static_cast<std::size_t>((k * spec.block + r) * spec.block + r)] = static_cast<Real>(4 * spec.block);
+                const OnDevice<Real> dd(tools, d), de(tools, e), db(tools, b), dx(tools, b), dy(tools, b);
+                const Tuning tuning{.schedule = schedule, .variant = "tile-dataflow"};
+                Solver plain{Plan(spec, *where, tuning)}, solver{Plan(that_loads(spec), *where, tuning)};
+                plain.factor_solve<Real>(dd.get(), de.get(), db.get(), dx.get());
+                const std::int64_t area = spec.block * spec.block, step = spec.batch > 1 ? spec.horizon : 2;
+                for (auto first = (spec.horizon - 1) / step * step; first >= 0; first -= step)
+                    solver.load<Real>(dd.get() + first * area, de.get() + first * area, first, std::min(step, spec.horizon - first));
+                solver.factor_solve<Real>(nullptr, nullptr, db.get(), dy.get());
+                CHECK(solver.ok());
+                CHECK(dx.host() == dy.host());
+            };
+            if (spec.precision == Precision::f32)
+                check(float{});
+            else
+                check(double{});
+        }
+}
+
+TEST_CASE("device: what loading costs, and blocks that fill the memory" * doctest::skip()) {
+    const auto where = device();
+    if (!where) return;
+    DeviceTools tools(*where);
+    for (const auto& [block, horizon] : {std::pair{256, 100}, {512, 64}, {1024, 48}, {2865, 16}, {2865, 365}}) {
+        // All blocks are alike, so that the host need not make 48 GB of them.
+        const Spec spec{.block = block, .horizon = horizon};
+        const auto area = static_cast<std::size_t>(block) * static_cast<std::size_t>(block),
+                   rows = static_cast<std::size_t>(block * horizon);
+        std::mt19937 random(1);
+        std::uniform_real_distribution<double> number(-1, 1);
+        std::vector<double> d(area), e(area), b(rows);
+        for (auto* array : {&d, &e, &b})
+            for (auto& value : *array) value = number(random);
+        for (std::size_t r = 0; r < area; r += static_cast<std::size_t>(block) + 1) d[r] = 4 * block;
+        const OnDevice<double> dd(tools, d), de(tools, e), db(tools, b), dx(tools, b);
+        const Plan plan(that_loads(spec), *where);
+        Solver solver{plan};
+        const auto load = [&] {
+            for (std::int64_t k = 0; k < horizon; ++k) solver.load<double>(dd.get(), de.get(), k, 1, {tools.stream()});
+        };
+        const auto seconds = [&](const auto& body) {
+            tools.synchronize();
+            const auto start = std::chrono::steady_clock::now();
+            body();
+            tools.synchronize();
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        };
+        double loaded = 0, solved = 0;
+        for (int k = 0; k < 3; ++k) {
+            loaded = seconds(load);
+            solved = seconds([&] { solver.factor_solve<double>(nullptr, nullptr, db.get(), dx.get(), {tools.stream()}); });
+        }
+        CHECK(solver.ok());
+        const auto x = dx.host();
+        const auto matrix = [&](const std::vector<double>& from) {
+            return Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(from.data(), block, block);
+        };
+        const Eigen::MatrixXd lower = matrix(d).triangularView<Eigen::Lower>(), own = lower.selfadjointView<Eigen::Lower>(),
+                              next = matrix(e);
+        const auto piece = [&](const std::vector<double>& of, std::int64_t k) {
+            return Eigen::Map<const Eigen::VectorXd>(of.data() + k * block, block);
+        };
+        double worst = 0;
+        for (std::int64_t k = 0; k < horizon; k += k % 7 + 1) {
+            Eigen::VectorXd r = piece(b, k) - own * piece(x, k);
+            if (k > 0) r -= next * piece(x, k - 1);
+            if (k + 1 < horizon) r -= next.transpose() * piece(x, k + 1);
+            worst = std::max(worst, r.cwiseAbs().maxCoeff());
+        }
+        CHECK(worst < 1e-11);
+        const double factor_reads = horizon * block < 100000 ? 1e3 * seconds_of(tools, *where, spec) : 0;
+        MESSAGE(horizon, " x ", block, ": load ", 1e3 * loaded, " ms, factor_solve ", 1e3 * solved, " ms, where D and E are read ",
+                factor_reads, " ms; workspace ", static_cast<double>(Solver::workspace_bytes(plan)) / 0x1p30, " GiB; residual ", worst);
+    }
+}

@@ -30,7 +30,8 @@ void check_layout(const Spec& spec) {
 void check_operations(const Operations& operations) {
     const auto has = [&](Operation operation) { return operations.contains(operation); };
     for (const auto none : {Operation::refine, Operation::load})
-        if (has(none)) throw SpecError(fmt::format("an exported solver of GPUs has no {}; leave it out of the operations", to_string(none)));
+        if (has(none))
+            throw SpecError(fmt::format("an exported solver of GPUs has no {}; leave it out of the operations", to_string(none)));
     if (has(Operation::factor_solve) || (has(Operation::factor) && has(Operation::solve))) return;
     throw SpecError(
         fmt::format("operations {} solve nothing; an exported solver has factor_solve, or factor and solve", to_string(operations)));

@@ -175,7 +175,7 @@ void BoundChain::read_coupling(const Inputs& in, Array& array, nb::handle given,
 }
 
 void BoundChain::read_upper(Inputs& in, nb::handle upper) {
-    if (matrix() == MatrixKind::general) 
+    if (matrix() == MatrixKind::general)
         return read_coupling(in, in.u, upper, "upper, the blocks (i, i + 1) of a general matrix,", coupling_shape(in));
     if (!upper.is_none()) throw SpecError("upper is for general matrices; make a Plan with matrix='general', or leave upper out");
 }

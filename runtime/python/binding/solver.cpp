@@ -79,7 +79,8 @@ void BoundSolver::run(Operation operation, const Inputs& in, std::initializer_li
 }
 
 void BoundSolver::load(nb::handle d, nb::handle e, std::int64_t first) {
-    if (!own_) throw SpecError("a value holds a factor, and no loaded blocks; ask a Solver that has memory of its own, as plan.solver() gives");
+    if (!own_)
+        throw SpecError("a value holds a factor, and no loaded blocks; ask a Solver that has memory of its own, as plan.solver() gives");
     Inputs in(members_);
     Array given;
     given.read(d, "D");

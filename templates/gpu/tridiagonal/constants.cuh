@@ -89,9 +89,10 @@ struct Offset {
 static_assert(sizeof(real) == TRIFOLD_REAL_BYTES && sizeof(trifold_level) == 208 && sizeof(trifold_constants) == 208 &&
                   sizeof(trifold_args) == TRIFOLD_SIZEOF_ARGS,
               "host and device disagree");
-/* Elements of a factor, of a panel and of a coupling. Those of a general matrix are pairs, and its factor has an order of rows too. Behind a
- * factor that overwrites D stands the diagonal of D. */
-constexpr trifold_int factor_storage = storage + (is_general || loads_ahead ? padded : 0), panel_storage = is_general ? 2 * storage : storage;
+/* Elements of a factor, of a panel and of a coupling. Those of a general matrix are pairs, and its factor has an order of rows too. Behind
+ * a factor that overwrites D stands the diagonal of D. */
+constexpr trifold_int factor_storage = storage + (is_general || loads_ahead ? padded : 0),
+                      panel_storage = is_general ? 2 * storage : storage;
 static_assert(TRIFOLD_STORAGE_FACTOR == factor_storage && TRIFOLD_STORAGE_PANEL == panel_storage &&
                   TRIFOLD_STORAGE_UPDATE == update_storage && TRIFOLD_STORAGE_COUPLING == panel_storage &&
                   vector_storage == static_cast<trifold_int>(padded) * max_columns,

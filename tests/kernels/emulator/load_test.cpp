@@ -21,7 +21,8 @@ std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> pieces(std::int6
     std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> result{{{0, horizon}}, {}, {}};
     for (auto first = horizon; first-- > 0;) result[1].push_back({first, 1});
     for (std::int64_t first = 0; first < horizon; first += 3)
-        result[2].insert(result[2].begin() + static_cast<std::ptrdiff_t>(result[2].size() / 2), {first, std::min<std::int64_t>(3, horizon - first)});
+        result[2].insert(result[2].begin() + static_cast<std::ptrdiff_t>(result[2].size() / 2),
+                         {first, std::min<std::int64_t>(3, horizon - first)});
     return result;
 }
 
@@ -113,7 +114,8 @@ TEST_CASE("what D and E are overwritten for, and what it is not there with, is r
     };
     const auto sm_90 = parse_target("cuda:sm_90");
     CHECK_THROWS_WITH_AS(choose(with({.block = 9, .horizon = 5}), host_target(), {}), doctest::Contains("leave load out"), SpecError);
-    CHECK_THROWS_WITH_AS(choose(with({.block = 9, .horizon = 5}), sm_90, {.variant = "fused"}), doctest::Contains("tile-dataflow"), SpecError);
+    CHECK_THROWS_WITH_AS(choose(with({.block = 9, .horizon = 5}), sm_90, {.variant = "fused"}), doctest::Contains("tile-dataflow"),
+                         SpecError);
     CHECK_THROWS_WITH_AS(design(choose(with({.block = 9, .horizon = 5}), sm_90, {.variant = "tile-dataflow:rank_levels=1"})),
                          doctest::Contains("ranks"), SpecError);
     CHECK(choose(with({.block = 9, .horizon = 5}), sm_90, {}).variant == "tile-dataflow");

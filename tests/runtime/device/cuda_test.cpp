@@ -528,7 +528,8 @@ TEST_CASE("D and E are loaded in pieces, overwritten by a factorization, and ask
         };
         refused(-1, 1, "out of range"), refused(7, 0, "out of range"), refused(3, 5, "out of range"), refused(0, -1, "out of range");
         CHECK_THROWS_WITH_AS(solver.load(on_d.data(), static_cast<const double*>(nullptr)), doctest::Contains("E"), SpecError);
-        CHECK_THROWS_WITH_AS(solver.load(std::span(d).first(2 * area), std::span(e).first(area), 0, 2), doctest::Contains("E has 25"), SpecError);
+        CHECK_THROWS_WITH_AS(solver.load(std::span(d).first(2 * area), std::span(e).first(area), 0, 2), doctest::Contains("E has 25"),
+                             SpecError);
         CHECK_THROWS_WITH_AS(solver.factor<double>(nullptr, on_e.data()), doctest::Contains("D"), SpecError);
     }
 }

@@ -1,4 +1,4 @@
-"""trifold.ranks on GPUs without a GPU: kernels are emulated, and the drivers and NCCL are the stand-ins of tests/support/drivers, in
+"""trifold.ranks and Solver.load on GPUs without a GPU: kernels are emulated, and the drivers and NCCL are the stand-ins of tests/support/drivers, in
 the folder that TRIFOLD_STAND_INS names. Each test is a process of its own, which loads them in place of CUDA's."""
 
 import importlib.util
@@ -143,6 +143,42 @@ def test_an_nccl_that_is_missing(cupy):
     for error in on_ranks(2, work):
         assert "ranks on GPUs need NCCL, and '/nowhere/libnccl.so' cannot be opened" in str(error)
         assert isinstance(error, (trifold.DeviceError, trifold.RankError))
+
+
+@program
+def test_blocks_that_are_loaded(cupy):
+    """In pieces, of which the factor takes the place; a batch as a whole; and what is wrong with a piece."""
+    D, E, b = *make(5, 7), rhs(5, 7)
+    plan = trifold.Plan(block=5, horizon=7, operations="load,factor,factor_solve,solve", schedule="twisted:2", device=GPU)
+    solver = plan.solver()
+
+    def load(first, last):
+        solver.load(cupy.asarray(D[first:last]), cupy.asarray(E[first:last]) if first < 6 else None, first)
+
+    for first, last in ((3, 6), (6, 7), (0, 3)):
+        with pytest.raises(trifold.SpecError, match="have not been loaded"):
+            solver.factor(None, None)
+        load(first, last)
+    x = solver.factor_solve(None, None, cupy.asarray(b), check=True).get()
+    np.testing.assert_allclose(x, solution(D, E, b), rtol=1e-11)
+    for first, last in ((0, 7), (6, 7)):
+        load(first, last)
+    solver.factor(None, None)
+    np.testing.assert_array_equal(solver.solve(cupy.asarray(b)).get(), x)
+    with pytest.raises(trifold.SpecError, match=r"D has 3 blocks from block 5 on; the chain has 7"):
+        solver.load(cupy.asarray(D[:3]), cupy.asarray(E[:3]), 5)
+    with pytest.raises(trifold.SpecError, match=r"E has shape \(3, 5, 5\); give \(2, 5, 5\)"):
+        solver.load(cupy.asarray(D[:2]), cupy.asarray(E[:3]), 3)
+    with pytest.raises(trifold.SpecError, match="no kernels for load"):
+        trifold.Plan(block=5, horizon=7, device=GPU).solver().load(cupy.asarray(D), cupy.asarray(E))
+    with pytest.raises(trifold.SpecError, match="leave load out"):
+        trifold.Plan(block=5, horizon=7, operations="load,factor", device="cpu")
+    D, E, b = *make(5, 7, 3), rhs(5, 7, 3)
+    batch = trifold.Plan(block=5, horizon=7, batch=3, operations="load,factor_solve", schedule="twisted:2", device=GPU).solver()
+    batch.load(cupy.asarray(D), cupy.asarray(E))
+    np.testing.assert_allclose(batch.factor_solve(None, None, cupy.asarray(b)).get(), solution(D, E, b), rtol=1e-11)
+    with pytest.raises(trifold.SpecError, match="a batch is loaded as a whole"):
+        batch.load(cupy.asarray(D[:, :3]), cupy.asarray(E[:, :3]))
 
 
 if __name__ == "__main__":
