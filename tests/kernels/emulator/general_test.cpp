@@ -8,15 +8,18 @@ using namespace trifold::test;
 
 namespace {
 
-void check_on_gpu(Spec spec, const std::string& schedule, const std::string& target = "cuda:sm_90") {
+const std::vector both{Precision::f64, Precision::f32};
+
+void check_on_gpu(Spec spec, const std::string& schedule, const std::string& target = "cuda:sm_90", const std::string& variant = "getrf",
+                  const std::vector<Precision>& precisions = both) {
     static unsigned seed = 100;
     spec.matrix = MatrixKind::general;
     if (spec.horizon % 2 == 1) spec.operations.insert(Operation::refine);
-    for (const auto precision : {Precision::f64, Precision::f32}) {
+    for (const auto precision : precisions) {
         spec.precision = precision;
-        INFO(fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, to_string(precision), schedule,
-                         target));
-        const EmulatedUnit unit(choose(spec, parse_target(target), {.schedule = schedule, .variant = "getrf"}));
+        INFO(fmt::format("n {} N {} m {} batch {} {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, to_string(precision),
+                         schedule, target, variant));
+        const EmulatedUnit unit(choose(spec, parse_target(target), {.schedule = schedule, .variant = variant}));
         if (precision == Precision::f64)
             check_general<double>(unit, ++seed, next_running());
         else
@@ -48,5 +51,29 @@ TEST_CASE("general matrices of few blocks and rings solve on the emulated GPU") 
         check_on_gpu({.block = 4, .horizon = horizon, .batch = 2}, "multi-stage");
         check_on_gpu({.block = 3, .horizon = horizon, .rhs = 2, .rhs_layout = RhsLayout::stacked, .ring = true},
                      horizon == 3 ? "sequential" : "multi-stage");
+    }
+}
+
+TEST_CASE("general matrices of larger blocks solve on the emulated GPU") {
+    const std::string fused = "getrf-fused";
+    check_on_gpu({.block = 3, .horizon = 5, .rhs = 2, .batch = 2}, "sequential", "cuda:sm_90", fused);
+    check_on_gpu({.block = 17, .horizon = 3, .batch = 2}, "partitioned:2", "cuda:sm_75", fused);
+    check_on_gpu({.block = 24, .horizon = 3, .rhs = 9, .order = trifold::Order::column_major}, "sequential", "cuda:sm_90", fused);
+    check_on_gpu({.block = 29, .horizon = 3, .rhs = 2}, "partitioned:2", "hip:gfx942", fused);
+    check_on_gpu({.block = 33, .horizon = 2, .batch = 2}, "sequential", "hip:gfx1100", fused);
+    check_on_gpu({.block = 48, .horizon = 3}, "partitioned:2", "cuda:sm_90", fused);
+    check_on_gpu({.block = 72, .horizon = 3}, "partitioned:2", "cuda:sm_90", fused, {Precision::f64});
+    check_on_gpu({.block = 104, .horizon = 3}, "partitioned:2", "cuda:sm_90", fused, {Precision::f32});
+}
+
+TEST_CASE("general matrices of larger blocks solve on the emulated GPU in every schedule") {
+    for (const std::string schedule :
+         {"single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+        check_on_gpu({.block = schedule == "multi-stage" ? 17 : 10, .horizon = 13, .rhs = 2, .batch = 2}, schedule,
+                     schedule == "twisted:4" ? "hip:gfx1100" : "cuda:sm_90", "getrf-fused");
+    for (const std::int64_t horizon : {1, 2, 3, 6}) {
+        check_on_gpu({.block = 18, .horizon = horizon, .batch = 2}, "multi-stage", "cuda:sm_90", "getrf-fused");
+        check_on_gpu({.block = 9, .horizon = horizon, .rhs = 2, .rhs_layout = RhsLayout::stacked, .ring = true},
+                     horizon == 3 ? "sequential" : "multi-stage", "cuda:sm_90", "getrf-fused");
     }
 }

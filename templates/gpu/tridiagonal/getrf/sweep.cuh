@@ -1,6 +1,7 @@
 /* Variant getrf: sweeps by teams, with A or (Turned) A'. Forward: y = L^-1 P b, and the next block gets - R y; backward: x = U^-1 (y - Z x
  * of the next block). With A' the two triangles and the two panels trade places. A lane has its row of each, or with A' its column. */
 #include "gpu/tridiagonal/getrf/factors.cuh"
+#include "gpu/tridiagonal/team/team.cuh"
 
 constexpr int block_leading = static_cast<int>(lu_leading(padded, vector_width));
 
