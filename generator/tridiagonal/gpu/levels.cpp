@@ -75,8 +75,9 @@ LevelSizes general_sizes(const Problem& problem) {
     sizes.padded = round_up(problem.spec.block, sizes.tile);
     const auto warps = take(problem, "fused_warps", quantities_of(problem, sizes));
     sizes.threads = std::min<std::int64_t>(warps * warp_lanes(problem.target), 256);
-    sizes.leading = conflict_free((has_fill(problem.schedule) ? 5 : 3) * sizes.padded);
-    sizes.factor_shared = getrf_shared::lu_front_bytes(sizes.padded, sizes.leading, sizes.real);
+    const std::int64_t blocks = has_fill(problem.schedule) ? 5 : 3;
+    sizes.leading = conflict_free(blocks * sizes.padded);
+    sizes.factor_shared = getrf_shared::lu_front_bytes(sizes.padded, blocks, sizes.leading, sizes.real);
     sizes.stage_factor = true;
     plan_level_sweeps(sizes, problem.spec);
     return sizes;

@@ -77,3 +77,47 @@ TEST_CASE("general matrices of larger blocks solve on the emulated GPU in every 
                      horizon == 3 ? "sequential" : "multi-stage", "cuda:sm_90", "getrf-fused");
     }
 }
+
+TEST_CASE("both variants of general matrices give the same verdict on the emulated GPU") {
+    for (const std::string schedule : {"sequential", "partitioned:2", "multi-stage"})
+        for (const bool ring : {false, true}) {
+            INFO(fmt::format("{} ring {}", schedule, ring));
+            const Spec spec{.block = 7, .horizon = 6, .matrix = MatrixKind::general, .batch = 4, .ring = ring};
+            const auto unit_of = [&](const char* variant) {
+                return EmulatedUnit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = variant}));
+            };
+            const EmulatedUnit small = unit_of("getrf"), large = unit_of("getrf-fused");
+            GeneralSystems<double> systems(spec, 7);
+            for (std::int64_t j = 0; j < 3; ++j)  // a row of zeros; one that is nearly another; one that is large
+                for (std::int64_t c = 0; c < 7; ++c) {
+                    if (j < 2) systems.set(1, 3, 2 + j, 4, c, 0);
+                    if (j == 2) systems.set(1, 3, 4, 4, c, 0);
+                    systems.set(2, 2, 2, 5, c, c == 6 ? 1 + 1e-15 : 1), systems.set(2, 2, 2, 6, c, 1);
+                    systems.set(2, 2, 1, 5, c, 0), systems.set(2, 2, 1, 6, c, 0), systems.set(2, 2, 3, 5, c, 0),
+                        systems.set(2, 2, 3, 6, c, 0);
+                    systems.set(3, 1, 1, 3, c, 1e5 * systems.draw());
+                }
+            GeneralCall<double, EmulatedUnit> calls[]{{small, systems}, {large, systems}};
+            for (auto& call : calls) {
+                call.args.x = call.x.data();
+                call.run(Operation::factor_solve, systems.b(), next_running());
+            }
+            for (std::int64_t m = 0; m < 4; ++m) {
+                CAPTURE(m);
+                const auto one = calls[0].status(m), other = calls[1].status(m);
+                CHECK(one.block == other.block);
+                CHECK(one.row == other.row);
+                CHECK((one.block == -1) == (m != 1));
+                CHECK(one.nearly_singular == other.nearly_singular);
+                CHECK(one.nearly_singular == (m == 2 ? 1 : 0));
+                CHECK(std::isfinite(systems.backward_error(m, calls[1].x, systems.b())) == (m != 1));
+                if (m == 1) continue;
+                CHECK(calls[0].inertia(m).negative % 2 == calls[1].inertia(m).negative % 2);
+                if (m == 2) continue;  // its last digits decide
+                CHECK(one.least_pivot == doctest::Approx(other.least_pivot).epsilon(1e-5));
+                CHECK(calls[0].inertia(m).growth == doctest::Approx(calls[1].inertia(m).growth).epsilon(1e-5));
+                CHECK(calls[0].log_determinant(m) == doctest::Approx(calls[1].log_determinant(m)));
+            }
+            check_findings(small), check_findings(large);
+        }
+}

@@ -44,9 +44,8 @@ TRIFOLD_DEVICE void subtract_vector(real* at, const real (&sum)[Width]) {
 }
 /* The pivot rows less a product of two panels, or the lower part of one. The pivots are still those of the front before. */
 TRIFOLD_DEVICE void update_pivot(real* panel, const double* pivots, int a, int b, bool lower) {
-    multiply_panels(panel, panel_leading, pivots, a, b, lower, [&](const real(&sum)[vector_width], int r, int c) {
-        subtract_vector(panel + r + c * panel_leading, sum);
-    });
+    multiply_panels(panel, panel_leading, pivots, a, b, lower,
+                    [&](const real(&sum)[vector_width], int r, int c) { subtract_vector(panel + r + c * panel_leading, sum); });
 }
 
 /* -A B' to the place of the pivot block, which is stored by now; and from there to A's. */

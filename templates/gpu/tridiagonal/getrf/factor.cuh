@@ -287,7 +287,7 @@ TRIFOLD_DEVICE void store_rows(const Rows& a, const real (&y)[panels][riders], i
                                trifold_int block, bool coupled) {
     const int row = team_lane();
     if (row >= padded) return;
-    real *lu = lu_of(args, task.member, block), *below = below_of(args, task.member, block);
+    real *lu = factor_of(args, task.member, block), *below = next_of(args, task.member, block);
     order_of(args, task.member, block)[place] = row;
 #pragma unroll
     for (int c = 0; c < padded; ++c) lu[place + c * padded] = a.d[c];
@@ -296,7 +296,7 @@ TRIFOLD_DEVICE void store_rows(const Rows& a, const real (&y)[panels][riders], i
         for (int c = 0; c < padded; ++c) below[row + c * padded] = a.r[c], below[storage + place + c * padded] = a.z[c];
     }
     if constexpr (has_fill) {
-        real* behind = behind_panels_of(args, task.member, block);
+        real* behind = behind_of(args, task.member, block);
         if (task.chain.behind >= 0) {
 #pragma unroll
             for (int c = 0; c < padded; ++c) behind[row + c * padded] = a.g[c], behind[storage + place + c * padded] = a.h[c];

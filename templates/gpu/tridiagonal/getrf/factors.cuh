@@ -5,17 +5,8 @@
 /* Factors in the workspace. A block has L and U, with reciprocals of the pivots on the diagonal, and the rows of A in the order of the
  * pivots; its panels are R and Z, and G and H, of which getrf-fused keeps Z' and H'. A coupling of the levels above the first has A(higher,
  * lower), then A(lower, higher). */
-TRIFOLD_DEVICE real* lu_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::factor(args)) + block_index(args, member, block) * factor_storage;
-}
 TRIFOLD_DEVICE int* order_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return reinterpret_cast<int*>(lu_of(args, member, block) + storage);
-}
-TRIFOLD_DEVICE real* below_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::next(args)) + block_index(args, member, block) * panel_storage;
-}
-TRIFOLD_DEVICE real* behind_panels_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::behind(args)) + block_index(args, member, block) * panel_storage;
+    return reinterpret_cast<int*>(factor_of(args, member, block) + storage);
 }
 
 /* A block of A: element (r, c) is at r * row + c * column. */

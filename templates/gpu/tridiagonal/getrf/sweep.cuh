@@ -27,9 +27,9 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
         constexpr int vectors = padded / vector_width;
 #pragma unroll
         for (int p = 0; p < panels; ++p) {
-            const real* from = p == 0   ? lu_of(args, task.member, block)
-                               : p == 1 ? below_of(args, task.member, block) + panel
-                                        : behind_panels_of(args, task.member, block) + panel;
+            const real* from = p == 0   ? factor_of(args, task.member, block)
+                               : p == 1 ? next_of(args, task.member, block) + panel
+                                        : behind_of(args, task.member, block) + panel;
             const bool exists = p == 0 || (p == 1 ? has_next(task.chain, k) : task.chain.behind >= 0);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team) {

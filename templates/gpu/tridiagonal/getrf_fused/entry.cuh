@@ -13,7 +13,7 @@
 TRIFOLD_DEVICE void factor_forward(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     factor_chain(args, level, number, member);
     block_sync();
-    sweep_general<true, false>(args, level, number, member);
+    sweep_chain<true, false>(args, level, number, member);
 }
 #ifdef TRIFOLD_KERNEL_FACTOR
 GETRF_KERNEL(TRIFOLD_KERNEL_FACTOR, Blocks::factor, factor_chain)
@@ -22,14 +22,14 @@ GETRF_KERNEL(TRIFOLD_KERNEL_FACTOR, Blocks::factor, factor_chain)
 GETRF_KERNEL(TRIFOLD_KERNEL_FACTOR_FORWARD, 1, factor_forward)
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD
-GETRF_KERNEL(TRIFOLD_KERNEL_FORWARD, Blocks::sweep, sweep_general<true, false>)
+GETRF_KERNEL(TRIFOLD_KERNEL_FORWARD, Blocks::sweep, sweep_chain<true, false>)
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD
-GETRF_KERNEL(TRIFOLD_KERNEL_BACKWARD, Blocks::sweep, sweep_general<false, false>)
+GETRF_KERNEL(TRIFOLD_KERNEL_BACKWARD, Blocks::sweep, sweep_chain<false, false>)
 #endif
 #ifdef TRIFOLD_KERNEL_FORWARD_TRANSPOSED
-GETRF_KERNEL(TRIFOLD_KERNEL_FORWARD_TRANSPOSED, Blocks::sweep, sweep_general<true, true>)
+GETRF_KERNEL(TRIFOLD_KERNEL_FORWARD_TRANSPOSED, Blocks::sweep, sweep_chain<true, true>)
 #endif
 #ifdef TRIFOLD_KERNEL_BACKWARD_TRANSPOSED
-GETRF_KERNEL(TRIFOLD_KERNEL_BACKWARD_TRANSPOSED, Blocks::sweep, sweep_general<false, true>)
+GETRF_KERNEL(TRIFOLD_KERNEL_BACKWARD_TRANSPOSED, Blocks::sweep, sweep_chain<false, true>)
 #endif

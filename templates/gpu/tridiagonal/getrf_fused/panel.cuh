@@ -7,7 +7,7 @@
 #include "gpu/tridiagonal/getrf_fused/shared.h"
 #include "gpu/tridiagonal/fused/pieces.cuh"
 
-constexpr int next_row = padded, behind_row = 2 * padded, right_row = (has_fill ? 3 : 2) * padded, far_row = right_row + padded;
+constexpr int next_row = padded, behind_row = 2 * padded, right_row = right_part * padded, far_row = right_row + padded;
 /* Where the rows end that U^-1 is for, and those that L^-1 is for. */
 struct Ends {
     int below, right;
