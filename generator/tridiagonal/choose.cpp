@@ -45,12 +45,15 @@ std::vector<Picked> pick_by_rows(const Problem& problem) {
         }
         if (!result.empty()) return result;
     }
-    const bool elsewhere = is_general(problem.spec) && problem.target.backend != Backend::cpu;
     if (loads_ahead(problem.spec) && problem.target.backend == Backend::cpu)
         throw SpecError("no variant of CPUs overwrites D and E; leave load out of the operations");
-    throw SpecError(fmt::format("no variant for {} takes {}blocks of n = {}{}", to_string(problem.target),
-                                is_general(problem.spec) ? "general matrices with " : "", problem.spec.block,
-                                elsewhere ? "; solve them on a CPU" : ""));
+    if (is_general(problem.spec) && problem.target.backend != Backend::cpu)
+        throw SpecError(fmt::format(
+            "no variant for {} takes general matrices with blocks of n = {} in schedule {}: a front does not fit in {} bytes of shared "
+            "memory; solve them on a CPU",
+            to_string(problem.target), problem.spec.block, problem.schedule.name,
+            device_of(problem.target).count("facts.block_shared_bytes")));
+    throw SpecError(fmt::format("no variant for {} takes blocks of n = {}", to_string(problem.target), problem.spec.block));
 }
 
 /// A variant that the caller names is the only one to take; the result is empty where it refuses.

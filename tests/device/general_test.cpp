@@ -98,8 +98,27 @@ TEST_CASE("device: general matrices agree with their residuals") {
             check_on_device<double>(*where, spec, k);
     }
     for (const std::string schedule : {"multi-stage", "partitioned:3", "twisted:2", "recursive:2:3"})
-        check_on_device<double>(*where, {.block = 6, .horizon = 40, .matrix = MatrixKind::general, .batch = 3}, ++k,
-                                {.schedule = schedule});
+        for (const std::int64_t n : {6, 21})
+            check_on_device<double>(*where, {.block = n, .horizon = 40, .matrix = MatrixKind::general, .batch = 3}, ++k,
+                                    {.schedule = schedule});
+}
+
+TEST_CASE("device: general matrices of larger blocks agree with their residuals") {
+    const auto where = device();
+    if (!where) return;
+    unsigned k = 0;
+    const std::int64_t horizons[]{1, 2, 7, 9, 12};
+    for (const std::int64_t n : {17, 20, 24, 25, 31, 32, 33, 40, 47, 48, 57, 64, 65, 72}) {
+        Spec spec{.block = n, .horizon = horizons[++k % 5], .matrix = MatrixKind::general, .rhs = k % 3 == 0 ? 10 : 1, .batch = 1 + k % 4};
+        spec.ring = k % 4 == 1;
+        check_on_device<double>(*where, spec, k);
+        check_on_device<float>(*where, spec, k, {.variant = "getrf-fused"});
+    }
+    check_on_device<float>(*where, {.block = 104, .horizon = 9, .matrix = MatrixKind::general}, ++k, {.schedule = "partitioned:3"});
+    check_on_device<double>(*where, {.block = 88, .horizon = 9, .matrix = MatrixKind::general, .rhs = 2}, ++k);
+    for (const std::string warps : {"2", "4", "8"})
+        check_on_device<double>(*where, {.block = 30, .horizon = 9, .matrix = MatrixKind::general, .batch = 200}, ++k,
+                                {.schedule = "twisted:4", .variant = "getrf-fused:fused_warps=" + warps});
 }
 
 // Run it by test_gpu -tc="*what general matrices cost*" --no-skip. Floors: bytes over 4.8 TB/s, of 6 n^2 words a block for a factorization,
@@ -108,19 +127,24 @@ TEST_CASE("device: what general matrices cost" * doctest::skip()) {
     const auto where = device();
     if (!where) return;
     DeviceTools tools(*where);
-    for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 11, 16}) {
-        const Spec spec{.block = n, .horizon = 128, .matrix = MatrixKind::general, .batch = 4096};
+    const auto measure = [&](std::int64_t n, std::int64_t horizon, std::int64_t batch, const std::string& schedule) {
+        const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::general, .batch = batch};
         const auto words = static_cast<double>(8 * spec.horizon * spec.batch) / 4.8e12 * 1e3, size = static_cast<double>(n);
-        for (const std::string schedule : {"sequential", "twisted:2"}) {
-            if (n > 8 && schedule == "twisted:2") continue;
-            const auto t = times_of(tools, *where, spec, {.schedule = schedule});
-            const auto factor = words * 6 * size * size, solve = words * (3 * size * size + 4 * size),
-                       both = factor + words * (2 * size * size + 4 * size);
-            MESSAGE(
-                fmt::format("general {} x {} x {}, {}: factor {:.3f} ms ({:.2f} floors), solve {:.3f} ({:.2f}), A' {:.3f} ({:.2f}), "
-                            "factor_solve {:.3f} ({:.2f})",
-                            spec.horizon, n, spec.batch, schedule, t.factor, t.factor / factor, t.solve, t.solve / solve, t.transposed,
-                            t.transposed / solve, t.both, t.both / both));
+        const auto t = times_of(tools, *where, spec, {.schedule = schedule});
+        const auto factor = words * 6 * size * size, solve = words * (3 * size * size + 4 * size),
+                   both = factor + words * (2 * size * size + 4 * size);
+        MESSAGE(
+            fmt::format("general {} x {} x {}, {}: factor {:.3f} ms ({:.2f} floors), solve {:.3f} ({:.2f}), A' {:.3f} ({:.2f}), "
+                        "factor_solve {:.3f} ({:.2f})",
+                        spec.horizon, n, spec.batch, schedule, t.factor, t.factor / factor, t.solve, t.solve / solve, t.transposed,
+                        t.transposed / solve, t.both, t.both / both));
+    };
+    for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 11, 16})
+        for (const std::string schedule : {"sequential", "twisted:2"})
+            if (n <= 8 || schedule == "sequential") measure(n, 128, 4096, schedule);
+    for (const std::int64_t n : {24, 32, 48, 64, 72})
+        for (const std::int64_t batch : {64, 1024}) {
+            measure(n, 50, batch, "sequential");
+            if (batch == 64) measure(n, 50, batch, "auto");
         }
-    }
 }

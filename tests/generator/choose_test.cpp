@@ -160,8 +160,40 @@ TEST_CASE("refusals say what a variant is for") {
           "variant 'getrf' takes general matrices alone; give auto");
     CHECK(message({.block = 17, .horizon = 9, .matrix = general}, "cuda:sm_90", {.variant = "getrf"}) ==
           "variant 'getrf' is for blocks up to 16, not for n = 17; give auto");
-    CHECK(message({.block = 17, .horizon = 9, .matrix = general}, "cuda:sm_90", {}) ==
-          "no variant for cuda:sm_90 takes general matrices with blocks of n = 17; solve them on a CPU");
+    CHECK(message({.block = 12, .horizon = 9, .matrix = general}, "cuda:sm_90", {.schedule = "multi-stage", .variant = "getrf"}) ==
+          "variant 'getrf' is for blocks up to 8 with schedule multi-stage, not for n = 12; give auto");
+    CHECK(message({.block = 3, .horizon = 9}, "cuda:sm_90", {.variant = "getrf-fused"}) ==
+          "variant 'getrf-fused' takes general matrices alone; give auto");
+    CHECK(message({.block = 73, .horizon = 9, .matrix = general}, "cuda:sm_90", {.schedule = "multi-stage", .variant = "getrf-fused"})
+              .starts_with("variant 'getrf-fused' needs "));
+    CHECK(message({.block = 9, .horizon = 9, .matrix = general}, "cuda:sm_90", {.variant = "getrf-fused:fused_warps=1"}) ==
+          "variant 'getrf-fused' needs more than one warp for n = 9; give fused_warps of at least 2");
+    CHECK(message({.block = 73, .horizon = 9, .matrix = general}, "cuda:sm_90", {.schedule = "multi-stage"}) ==
+          "no variant for cuda:sm_90 takes general matrices with blocks of n = 73 in schedule multi-stage: a front does not fit in 232448 "
+          "bytes of shared memory; solve them on a CPU");
+    CHECK(message({.block = 89, .horizon = 9, .matrix = general}, "cuda:sm_90", {}) ==
+          "no variant for cuda:sm_90 takes general matrices with blocks of n = 89 in schedule sequential: a front does not fit in 232448 "
+          "bytes of shared memory; solve them on a CPU");
+    CHECK(message({.block = 49, .horizon = 9, .matrix = general}, "hip:gfx942", {}) ==
+          "no variant for hip:gfx942 takes general matrices with blocks of n = 49 in schedule sequential: a front does not fit in 65536 "
+          "bytes of shared memory; solve them on a CPU");
+}
+
+TEST_CASE("auto takes general matrices on GPUs as far as shared memory reaches") {
+    const auto chosen = [](std::int64_t n, Precision precision, const char* target, const std::string& schedule = "auto") {
+        return choose({.block = n, .horizon = 90, .precision = precision, .matrix = MatrixKind::general}, parse_target(target),
+                      {.schedule = schedule});
+    };
+    CHECK(chosen(8, Precision::f64, "cuda:sm_90", "multi-stage").variant == "getrf");
+    CHECK(chosen(9, Precision::f64, "cuda:sm_90", "multi-stage").variant == "getrf-fused");
+    CHECK(chosen(16, Precision::f64, "cuda:sm_90", "sequential").variant == "getrf");
+    for (const std::int64_t n : {17, 72}) CHECK(chosen(n, Precision::f64, "cuda:sm_90", "multi-stage").variant == "getrf-fused");
+    CHECK(chosen(104, Precision::f32, "cuda:sm_90", "multi-stage").variant == "getrf-fused");
+    CHECK(chosen(88, Precision::f64, "cuda:sm_90").schedule.name == "twisted:2");
+    CHECK(chosen(128, Precision::f32, "cuda:sm_90").schedule.name == "twisted:2");
+    CHECK(chosen(32, Precision::f64, "hip:gfx942", "multi-stage").variant == "getrf-fused");
+    CHECK(chosen(48, Precision::f64, "hip:gfx942").schedule.name == "twisted:2");
+    CHECK(chosen(12, Precision::f64, "hip:gfx942", "sequential").variant == "getrf");
 }
 
 TEST_CASE("auto chooses the schedules and variants that chosen.txt lists") {

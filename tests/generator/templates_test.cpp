@@ -67,6 +67,7 @@ std::vector<Unit> units() {
     add({.block = 20, .horizon = 9}, sm_90, {.schedule = "sequential", .variant = "chains"});
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
     for (const auto& target : {cpu, sm_90}) add({.block = 8, .horizon = 9, .matrix = MatrixKind::general}, target, {.variant = "getrf"});
+    add({.block = 24, .horizon = 9, .matrix = MatrixKind::general}, sm_90, {.variant = "getrf-fused"});
     for (const auto& target : {cpu, sm_90})
         add({.block = 8, .horizon = 9, .operations = {Operation::factor, Operation::refine}}, target, {});
     add({.block = 8, .horizon = 9, .border = 2}, cpu, {});
@@ -106,7 +107,8 @@ std::set<std::string> constants_in(std::string text) {
 std::vector<Unit> all_kinds() {
     std::vector<Unit> result;
     for (const auto* target : {"cpu:x86-64-v2", "cpu:znver4", "cuda:sm_75", "cuda:sm_90", "hip:gfx942", "hip:gfx1100"})
-        for (const auto* variant : {"tile", "lanes", "intervals", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains", "getrf"})
+        for (const auto* variant :
+             {"tile", "lanes", "intervals", "fused", "tiled", "dataflow", "team", "tile-dataflow", "chains", "getrf", "getrf-fused"})
             for (const auto precision : {Precision::f32, Precision::f64, Precision::mixed})
                 for (const bool all : {false, true})
                     for (const std::int64_t n : {1, 8, 20, 70}) try {
@@ -114,7 +116,7 @@ std::vector<Unit> all_kinds() {
                             if (all && precision != Precision::mixed) spec.operations = all_operations();
                             if (!all) spec.operations = {Operation::factor, Operation::solve};
                             const std::string_view named = variant;
-                            if (named == "getrf") spec.matrix = MatrixKind::general, spec.operations.erase(Operation::inverse);
+                            if (named.starts_with("getrf")) spec.matrix = MatrixKind::general, spec.operations.erase(Operation::inverse);
                             const std::string schedule = named == "chains"      ? "twisted:2"
                                                          : named == "intervals" ? "segments:2"
                                                                                 : "multi-stage";

@@ -1,5 +1,5 @@
 /// Variants with a thread block a chain and a launch a level. "fused": shared memory holds fronts whole. "tiled": it holds them tile by
-/// tile, so that it takes every problem.
+/// tile, so that it takes every problem. "getrf-fused": fronts of general matrices, as in fused.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +14,9 @@ namespace trifold::gpu::levels_shared {
 }
 namespace trifold::gpu::fused_shared {
 #include "templates/gpu/tridiagonal/fused/shared.h"
+}
+namespace trifold::gpu::getrf_shared {
+#include "templates/gpu/tridiagonal/getrf_fused/shared.h"
 }
 namespace trifold::gpu::tiled_shared {
 #include "templates/gpu/tridiagonal/tiled/shared.h"
@@ -64,6 +67,22 @@ LevelSizes fused_sizes(const Problem& problem) {
     return sizes;
 }
 
+/// Rows of a panel are those of D, R and Z', with fill also of G and H'.
+LevelSizes general_sizes(const Problem& problem) {
+    LevelSizes sizes;
+    sizes.real = element_bytes(problem.spec.precision);
+    sizes.tile = 8;
+    sizes.padded = round_up(problem.spec.block, sizes.tile);
+    const auto warps = take(problem, "fused_warps", quantities_of(problem, sizes));
+    sizes.threads = std::min<std::int64_t>(warps * warp_lanes(problem.target), 256);
+    const std::int64_t blocks = has_fill(problem.schedule) ? 5 : 3;
+    sizes.leading = conflict_free(blocks * sizes.padded);
+    sizes.factor_shared = getrf_shared::lu_front_bytes(sizes.padded, blocks, sizes.leading, sizes.real);
+    sizes.stage_factor = true;
+    plan_level_sweeps(sizes, problem.spec);
+    return sizes;
+}
+
 constexpr std::int64_t tile = tiled_shared::chunk;
 
 LevelSizes tiled_sizes(const Problem& problem) {
@@ -80,11 +99,13 @@ LevelSizes tiled_sizes(const Problem& problem) {
     return sizes;
 }
 
-std::string refuses_fused(const Problem& problem) {
-    const auto sizes = fused_sizes(problem);
+template <LevelSizes (*sizes_of)(const Problem&), const Variant& variant>
+std::string refuses(const Problem& problem) {
+    const auto sizes = sizes_of(problem);
     if (sizes.threads == warp_lanes(problem.target) && sizes.padded > sizes.tile)  // no warp is left to update what is behind a tile
-        return fmt::format("variant 'fused' needs more than one warp for n = {}; give fused_warps of at least 2", problem.spec.block);
-    return fits(sizes, problem.target) ? "" : too_large(fused_variant.name, sizes, problem);
+        return fmt::format("variant '{}' needs more than one warp for n = {}; give fused_warps of at least 2", variant.name,
+                           problem.spec.block);
+    return fits(sizes, problem.target) ? "" : too_large(variant.name, sizes, problem);
 }
 
 template <LevelSizes (*sizes_of)(const Problem&), const Variant& variant>
@@ -92,6 +113,7 @@ Lowered lower(const Problem& problem) {
     const auto sizes = sizes_of(problem);
     auto result = lower_common(problem, sizes, members_per_group(problem.spec));
     result.phases = phases_of(problem, sizes, variant.abilities);
+    if (is_general(problem.spec)) lower_general(result, sizes);
     return result;
 }
 
@@ -107,6 +129,7 @@ std::vector<Constant> constants(const Design& design) {
                                  constant("FACTOR_BLOCKS", blocks_of(problem, sizes, sizes.threads, "level_registers")),
                                  constant("SWEEP_BLOCKS", blocks_of(problem, sizes, sizes.sweep_threads, "level_sweep_registers"))});
     result.push_back(sizes.leading > 0 ? constant("PANEL_LEADING", sizes.leading) : constant("ROW_VECTORS", sizes.row_vectors));
+    if (is_general(problem.spec)) result.push_back(constant("FILL", has_fill(problem.schedule)));
     return result;
 }
 
@@ -142,11 +165,19 @@ constexpr Knob registers{"level_registers", "registers of a thread that factors"
 constexpr Knob fused_knobs[] = {bake, {"fused_warps", "warps that share a front", {1, 2, 4, 8}}, registers};
 constexpr Knob tiled_knobs[] = {bake, {"row_vectors", "vectors of rows that a thread has of a tile", {1, 2}}, registers};
 
+/// Where fronts with fill do not fit, a system has one chain.
+std::vector<Schedule> general_schedules(const Problem& problem) {
+    const auto& [spec, target, schedule, workers, knobs] = problem;
+    if (!is_general(spec) || fits(general_sizes({spec, target, partitioned(3, 2), workers, knobs}), target)) return {};
+    if (spec.ring) return {sequential(spec.horizon, true)};
+    return {sequential(spec.horizon), twisted(spec.horizon, 2)};
+}
+
 }  // namespace
 
 constinit const Variant fused_variant{.name = "fused",
                                       .abilities = {.rings = true, .lengths = true, .views = true, .signs = true},
-                                      .refuses = refuses_fused,
+                                      .refuses = refuses<fused_sizes, fused_variant>,
                                       .seconds = seconds<fused_sizes, fused_variant>,
                                       .lower = lower<fused_sizes, fused_variant>,
                                       .constants = constants<fused_sizes>,
@@ -157,5 +188,14 @@ constinit const Variant tiled_variant{.name = "tiled",
                                       .lower = lower<tiled_sizes, tiled_variant>,
                                       .constants = constants<tiled_sizes>,
                                       .knobs = tiled_knobs};
+constinit const Variant getrf_fused_variant{.name = "getrf-fused",
+                                            .folder = "getrf_fused",
+                                            .abilities = {.rings = true, .definite = false, .general = true, .inverse = false},
+                                            .refuses = refuses<general_sizes, getrf_fused_variant>,
+                                            .seconds = seconds<general_sizes, getrf_fused_variant>,
+                                            .lower = lower<general_sizes, getrf_fused_variant>,
+                                            .constants = constants<general_sizes>,
+                                            .knobs = fused_knobs,
+                                            .schedules = general_schedules};
 
 }  // namespace trifold::gpu

@@ -122,6 +122,13 @@ Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t me
     return result;
 }
 
+void lower_general(Lowered& lowered, const Sizes& sizes) {
+    const auto block = lowered.storage.panel;
+    lowered.storage = {block + sizes.padded, 2 * block, block + sizes.padded, 2 * block, lowered.storage.vector};
+    lowered.shapes[Phase::forward_transposed] = lowered.shapes.at(Phase::forward);
+    lowered.shapes[Phase::backward_transposed] = lowered.shapes.at(Phase::backward);
+}
+
 std::map<Operation, std::vector<Phase>> phases_of(const Problem& problem, const Sizes& sizes, const Abilities& abilities, bool rides) {
     auto result = usual_phases(problem.spec, abilities, rides);
     if (is_shared_out(sizes) && result.contains(Operation::inverse)) {

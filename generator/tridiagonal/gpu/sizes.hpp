@@ -46,6 +46,8 @@ Quantities quantities_of(const Problem& problem, const Sizes& sizes);
 
 /// The common part of all variants: shapes with a launch a level, storage and scratch. The variant adds its phases.
 Lowered lower_common(const Problem& problem, const Sizes& sizes, std::int64_t members);
+/// Storage of a general matrix, whose panels and couplings are pairs, and the sweeps with A'.
+void lower_general(Lowered& lowered, const Sizes& sizes);
 
 struct Facts {
     bool in_tiles = false;       ///< blocks of the workspace stand tile by tile

@@ -92,12 +92,7 @@ Lowered lower(const Problem& problem) {
     require_teams(problem, sizes);
     auto result = lower_common(problem, sizes, members_per_group(problem.spec, sizes.members_together));
     result.phases = phases_of(problem, sizes, variant_for(problem.spec).abilities, problem.spec.rhs <= sizes.riders);
-    if (is_general(problem.spec)) {
-        const auto block = result.storage.panel;
-        result.storage = {block + sizes.padded, 2 * block, block + sizes.padded, 2 * block, result.storage.vector};
-        result.shapes[Phase::forward_transposed] = result.shapes.at(Phase::forward);
-        result.shapes[Phase::backward_transposed] = result.shapes.at(Phase::backward);
-    }
+    if (is_general(problem.spec)) lower_general(result, sizes);
     for (const auto phase :
          {Phase::factor, Phase::factor_forward, Phase::forward, Phase::backward, Phase::forward_transposed, Phase::backward_transposed})
         result.shapes[phase].chains_per_task = chains_together(sizes);
@@ -194,17 +189,6 @@ constinit const Variant team_variant{
     .constants = constants,
     .knobs = knobs};
 
-namespace {
-
-/// Blocks whose rows leave no registers for fill have one chain.
-std::vector<Schedule> general_schedules(const Problem& problem) {
-    if (!is_general(problem.spec) || problem.spec.block <= largest_block_with_fill(problem.spec)) return {};
-    if (problem.spec.ring) return {sequential(problem.spec.horizon, true)};
-    return {sequential(problem.spec.horizon), twisted(problem.spec.horizon, 2)};
-}
-
-}  // namespace
-
 constinit const Variant getrf_variant{
     .name = "getrf",
     .abilities =
@@ -213,7 +197,6 @@ constinit const Variant getrf_variant{
     .seconds = seconds,
     .lower = lower,
     .constants = constants,
-    .knobs = knobs,
-    .schedules = general_schedules};
+    .knobs = knobs};
 
 }  // namespace trifold::gpu

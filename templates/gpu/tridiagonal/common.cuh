@@ -126,10 +126,10 @@ TRIFOLD_DEVICE real* factor_of(const trifold_args& args, trifold_int member, tri
     return buffer<real>(args, Offset::factor(args)) + block_index(args, member, block) * factor_storage;
 }
 TRIFOLD_DEVICE real* next_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::next(args)) + block_index(args, member, block) * storage;
+    return buffer<real>(args, Offset::next(args)) + block_index(args, member, block) * panel_storage;
 }
 TRIFOLD_DEVICE real* behind_of(const trifold_args& args, trifold_int member, trifold_int block) {
-    return buffer<real>(args, Offset::behind(args)) + block_index(args, member, block) * storage;
+    return buffer<real>(args, Offset::behind(args)) + block_index(args, member, block) * panel_storage;
 }
 
 /* Blocks that are treated tile by tile are stored in tiles. Each tile is contiguous, column by column, so that one copy fetches it. The

@@ -7,12 +7,12 @@ struct FinishShared {
     trifold_int failure[finish_threads];
     trifold_int pivots[finish_threads]; /* raised, or negative */
 };
-static_assert(sizeof(FinishShared) == (has_signs ? 48 : 32) * finish_threads, "host and device disagree");
+static_assert(sizeof(FinishShared) == (has_inertia ? 48 : 32) * finish_threads, "host and device disagree");
 
 /* The largest sum of a row over the largest entry of A, for the first thread. It is looked for only if it matters. */
 TRIFOLD_DEVICE double growth_of(FinishShared& shared, const trifold_args& args, trifold_int member) {
     double most = shared.record[2][0];
-    if (has_grown(shared.record[1][0], most)) {
+    if (!is_general && has_grown(shared.record[1][0], most)) {
         const double own = largest_entry(args, member, thread_index(), finish_threads);
         block_sync();
         shared.record[2][thread_index()] = own;
@@ -43,17 +43,17 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         const trifold_int index = block_index(args, member, block);
         const trifold_int verdict = buffer<trifold_int>(args, Offset::failure(args))[index];
         if (verdict < failure) failure = verdict;
-        pivots += (has_signs ? negatives_of(args) : buffer<int>(args, Offset::floors(args)))[index];
+        pivots += (has_inertia ? negatives_of(args) : buffer<int>(args, Offset::floors(args)))[index];
         const double* sums = buffer<double>(args, Offset::block_log_determinant(args)) + index * log_parts;
         const double* reductions = buffer<double>(args, Offset::reduction(args)) + index * log_parts;
         for (int part = 0; part < log_parts; ++part) {
             sum += sums[part];
             if (reductions[part] > reduction) reduction = reductions[part];
-            if (has_signs) raise_to(grown, reductions[part + plane]), raise_to(entry, reductions[part + 2 * plane]);
+            if (has_inertia) raise_to(grown, reductions[part + plane]), raise_to(entry, reductions[part + 2 * plane]);
         }
     }
     shared.sum[t] = sum, shared.record[0][t] = reduction, shared.failure[t] = failure, shared.pivots[t] = pivots;
-    if constexpr (has_signs) shared.record[1][t] = grown, shared.record[2][t] = entry;
+    if constexpr (has_inertia) shared.record[1][t] = grown, shared.record[2][t] = entry;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;
@@ -67,7 +67,7 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         block_sync();
     }
     double growth = 0;
-    if constexpr (has_signs) growth = growth_of(shared, args, member);
+    if constexpr (has_inertia) growth = growth_of(shared, args, member);
     if (t != 0) return;
     report_member(args, member, shared.failure[0], shared.pivots[0], shared.record[0][0], shared.sum[0], growth);
 }

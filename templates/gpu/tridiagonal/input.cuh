@@ -34,6 +34,13 @@ TRIFOLD_DEVICE real diagonal_term(const trifold_args& args, trifold_int member, 
 /* Elements from one line of a block to the next. The elements of a line are next to each other. */
 [[maybe_unused]] constexpr trifold_int d_pitch = D::row > D::column ? D::row : D::column, e_pitch = E::row > E::column ? E::row : E::column;
 
+/* Prefetches a block to the cache, by `count` threads. */
+TRIFOLD_DEVICE void prefetch_block(const real* from, trifold_int pitch, int size, int thread, int count) {
+    constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
+    for (int e = thread; e < size * lines; e += count)
+        if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
+}
+
 /* The caller's elements of a block of D on and below the diagonal, or of the coupling A(block + 1, block), where blocks are parts of the
  * caller's, or several of a band. at() is null where the block has the identity, or the coupling zeros. */
 struct Given {

@@ -63,26 +63,38 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
     report_diagonal(args, block_size, pivots, block_index(args, member, block),
                     [&](int r) { return static_cast<double>(entries[r] + diagonal_term(args, member, block, r)); });
 }
-/* Reports a whole front whose pivots have both signs: the diagonal of D, in the caller's memory, adds to the sums of its rows. */
-TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const double* pivots,
-                                  const double* sums) {
+/* A row's pivot, its sum, the largest such number, and the largest entry of A in it. */
+struct Weights {
+    double pivot, sum, grown, entry;
+};
+/* Reports a whole front whose pivots have both signs, by one warp. */
+template <class Row>
+TRIFOLD_DEVICE void report_rows(const trifold_args& args, trifold_int index, int rows, const Row& row) {
     double log_sum = 0, most[records] = {};
     int negative = 0;
-    for (int r = thread_index() % warp_lanes; r < rows_of(args, member, block); r += warp_lanes) {
-        const double size = by_sign(pivots[r], pivots[r]), entry = given_entry(args, member, block, r), own = by_sign(entry, entry);
+    for (int r = thread_index() % warp_lanes; r < rows; r += warp_lanes) {
+        const Weights own = row(r);
+        const double size = own.pivot < 0 ? -own.pivot : own.pivot;
         log_sum += natural_log(size);
-        negative += static_cast<int>(pivots[r] < 0);
-        raise_to(most[0], (own + sums[r]) / size), raise_to(most[1], own + sums[r]), raise_to(most[2], own);
+        negative += static_cast<int>(own.pivot < 0);
+        raise_to(most[0], own.sum / size), raise_to(most[1], own.grown), raise_to(most[2], own.entry);
     }
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
         log_sum += shuffle_xor(log_sum, mask), negative += shuffle_xor(negative, mask);
         for (int k = 0; k < records; ++k) raise_to(most[k], shuffle_xor(most[k], mask));
     }
     if (thread_index() % warp_lanes != 0) return;
-    const trifold_int index = block_index(args, member, block);
     buffer<double>(args, Offset::block_log_determinant(args))[index] = log_sum;
     negatives_of(args)[index] = negative;
     for (int k = 0; k < records; ++k) record_of(args, k)[index] = most[k];
+}
+/* The diagonal of D, in the caller's memory, adds to the sums of its rows. */
+TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const double* pivots,
+                                  const double* sums) {
+    report_rows(args, block_index(args, member, block), rows_of(args, member, block), [&](int r) -> Weights {
+        const double entry = given_entry(args, member, block, r), own = by_sign(entry, entry), sum = own + sums[r];
+        return {pivots[r], sum, sum, own};
+    });
 }
 /* Starts copies of D's diagonal to shared memory, by `count` threads. */
 TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {

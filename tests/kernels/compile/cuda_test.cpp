@@ -148,6 +148,11 @@ TEST_CASE("kernels of general matrices compile, and keep their rows in registers
     check(16, Precision::f64, 1, "sequential", "sm_80");
     check(8, Precision::f64, 1, "twisted:3", "sm_90");
     check(12, Precision::f32, 3, "twisted:3", "sm_75");
+    for (const std::int64_t n : {17, 24, 33, 48, 72})  // where fronts are in shared memory
+        check(n, n % 3 == 0 ? Precision::f64 : Precision::f32, 1 + n % 2, n == 24 ? "sequential" : "twisted:3", "sm_90");
+    check(104, Precision::f32, 8, "twisted:3", "sm_90");
+    check(40, Precision::f64, 8, "twisted:3", "sm_80");
+    check(28, Precision::f32, 1, "twisted:3", "sm_75");
 }
 
 TEST_CASE("a unit that does not compile is an error of the Program, with its log") {

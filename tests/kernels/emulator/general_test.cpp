@@ -8,15 +8,18 @@ using namespace trifold::test;
 
 namespace {
 
-void check_on_gpu(Spec spec, const std::string& schedule, const std::string& target = "cuda:sm_90") {
+const std::vector both{Precision::f64, Precision::f32};
+
+void check_on_gpu(Spec spec, const std::string& schedule, const std::string& target = "cuda:sm_90", const std::string& variant = "getrf",
+                  const std::vector<Precision>& precisions = both) {
     static unsigned seed = 100;
     spec.matrix = MatrixKind::general;
     if (spec.horizon % 2 == 1) spec.operations.insert(Operation::refine);
-    for (const auto precision : {Precision::f64, Precision::f32}) {
+    for (const auto precision : precisions) {
         spec.precision = precision;
-        INFO(fmt::format("n {} N {} m {} batch {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, to_string(precision), schedule,
-                         target));
-        const EmulatedUnit unit(choose(spec, parse_target(target), {.schedule = schedule, .variant = "getrf"}));
+        INFO(fmt::format("n {} N {} m {} batch {} {} {} {} {}", spec.block, spec.horizon, spec.rhs, spec.batch, to_string(precision),
+                         schedule, target, variant));
+        const EmulatedUnit unit(choose(spec, parse_target(target), {.schedule = schedule, .variant = variant}));
         if (precision == Precision::f64)
             check_general<double>(unit, ++seed, next_running());
         else
@@ -49,4 +52,72 @@ TEST_CASE("general matrices of few blocks and rings solve on the emulated GPU") 
         check_on_gpu({.block = 3, .horizon = horizon, .rhs = 2, .rhs_layout = RhsLayout::stacked, .ring = true},
                      horizon == 3 ? "sequential" : "multi-stage");
     }
+}
+
+TEST_CASE("general matrices of larger blocks solve on the emulated GPU") {
+    const std::string fused = "getrf-fused";
+    check_on_gpu({.block = 3, .horizon = 5, .rhs = 2, .batch = 2}, "sequential", "cuda:sm_90", fused);
+    check_on_gpu({.block = 17, .horizon = 3, .batch = 2}, "partitioned:2", "cuda:sm_75", fused);
+    check_on_gpu({.block = 24, .horizon = 3, .rhs = 9, .order = trifold::Order::column_major}, "sequential", "cuda:sm_90", fused);
+    check_on_gpu({.block = 29, .horizon = 3, .rhs = 2}, "partitioned:2", "hip:gfx942", fused);
+    check_on_gpu({.block = 33, .horizon = 2, .batch = 2}, "sequential", "hip:gfx1100", fused);
+    check_on_gpu({.block = 48, .horizon = 3}, "partitioned:2", "cuda:sm_90", fused);
+    check_on_gpu({.block = 72, .horizon = 3}, "partitioned:2", "cuda:sm_90", fused, {Precision::f64});
+    check_on_gpu({.block = 104, .horizon = 3}, "partitioned:2", "cuda:sm_90", fused, {Precision::f32});
+}
+
+TEST_CASE("general matrices of larger blocks solve on the emulated GPU in every schedule") {
+    for (const std::string schedule :
+         {"single-stage", "multi-stage", "partitioned:3", "twisted:2", "twisted:4", "recursive:2:3", "segments:3,2"})
+        check_on_gpu({.block = schedule == "multi-stage" ? 17 : 10, .horizon = 13, .rhs = 2, .batch = 2}, schedule,
+                     schedule == "twisted:4" ? "hip:gfx1100" : "cuda:sm_90", "getrf-fused");
+    for (const std::int64_t horizon : {1, 2, 3, 6}) {
+        check_on_gpu({.block = 18, .horizon = horizon, .batch = 2}, "multi-stage", "cuda:sm_90", "getrf-fused");
+        check_on_gpu({.block = 9, .horizon = horizon, .rhs = 2, .rhs_layout = RhsLayout::stacked, .ring = true},
+                     horizon == 3 ? "sequential" : "multi-stage", "cuda:sm_90", "getrf-fused");
+    }
+}
+
+TEST_CASE("both variants of general matrices give the same verdict on the emulated GPU") {
+    for (const std::string schedule : {"sequential", "partitioned:2", "multi-stage"})
+        for (const bool ring : {false, true}) {
+            INFO(fmt::format("{} ring {}", schedule, ring));
+            const Spec spec{.block = 7, .horizon = 6, .matrix = MatrixKind::general, .batch = 4, .ring = ring};
+            const auto unit_of = [&](const char* variant) {
+                return EmulatedUnit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = variant}));
+            };
+            const EmulatedUnit small = unit_of("getrf"), large = unit_of("getrf-fused");
+            GeneralSystems<double> systems(spec, 7);
+            for (std::int64_t j = 0; j < 3; ++j)  // a row of zeros; one that is nearly another; one that is large
+                for (std::int64_t c = 0; c < 7; ++c) {
+                    if (j < 2) systems.set(1, 3, 2 + j, 4, c, 0);
+                    if (j == 2) systems.set(1, 3, 4, 4, c, 0);
+                    systems.set(2, 2, 2, 5, c, c == 6 ? 1 + 1e-15 : 1), systems.set(2, 2, 2, 6, c, 1);
+                    systems.set(2, 2, 1, 5, c, 0), systems.set(2, 2, 1, 6, c, 0), systems.set(2, 2, 3, 5, c, 0),
+                        systems.set(2, 2, 3, 6, c, 0);
+                    systems.set(3, 1, 1, 3, c, 1e5 * systems.draw());
+                }
+            GeneralCall<double, EmulatedUnit> calls[]{{small, systems}, {large, systems}};
+            for (auto& call : calls) {
+                call.args.x = call.x.data();
+                call.run(Operation::factor_solve, systems.b(), next_running());
+            }
+            for (std::int64_t m = 0; m < 4; ++m) {
+                CAPTURE(m);
+                const auto one = calls[0].status(m), other = calls[1].status(m);
+                CHECK(one.block == other.block);
+                CHECK(one.row == other.row);
+                CHECK((one.block == -1) == (m != 1));
+                CHECK(one.nearly_singular == other.nearly_singular);
+                CHECK(one.nearly_singular == (m == 2 ? 1 : 0));
+                CHECK(std::isfinite(systems.backward_error(m, calls[1].x, systems.b())) == (m != 1));
+                if (m == 1) continue;
+                CHECK(calls[0].inertia(m).negative % 2 == calls[1].inertia(m).negative % 2);
+                if (m == 2) continue;  // its last digits decide
+                CHECK(one.least_pivot == doctest::Approx(other.least_pivot).epsilon(1e-5));
+                CHECK(calls[0].inertia(m).growth == doctest::Approx(calls[1].inertia(m).growth).epsilon(1e-5));
+                CHECK(calls[0].log_determinant(m) == doctest::Approx(calls[1].log_determinant(m)));
+            }
+            check_findings(small), check_findings(large);
+        }
 }

@@ -95,11 +95,8 @@ TRIFOLD_DEVICE void subtract_tiles(Bands& bands, const BandLines& lines, const r
     }
 }
 
-/* Prefetches a block to the cache. */
 TRIFOLD_DEVICE void prefetch_block(const real* from, trifold_int pitch, int size) {
-    constexpr int line = 128 / static_cast<int>(sizeof(real)), lines = (padded + line - 1) / line;
-    for (int e = band_thread(); e < size * lines; e += band_threads)
-        if (e % lines * line < size) prefetch(from + e / lines * pitch + e % lines * line);
+    prefetch_block(from, pitch, size, band_thread(), band_threads);
 }
 TRIFOLD_DEVICE const real* coupling_of(const trifold_args& args, trifold_int member, trifold_int block) {
     return E_OF(args, member, block);

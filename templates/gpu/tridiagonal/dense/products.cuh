@@ -72,12 +72,13 @@ TRIFOLD_DEVICE int square_column(int c) { return c * 8 + tensor_column(); }
 TRIFOLD_DEVICE int first_of_eight(int line) { return line & ~7; }
 
 /* square += A B' over `depth` columns, a multiple of 4, in steps of 4 Quads, zeros beyond. `a` and `b` are the first rows. All
- * lanes take the same steps, and see that they do. */
+ * lanes take the same steps, and see that they do. `b_leading` is 0 where B lies as A does. */
 template <int Quads, class S>
 TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, bool two_rows, bool two_columns, int leading, int depth,
-                                    const double* pivots = nullptr) {
+                                    const double* pivots = nullptr, int b_leading = 0) {
+    if (b_leading == 0) b_leading = leading;
     a += (two_rows ? tensor_row() : tensor_row() % 8) + tensor_depth() * leading;
-    b += (two_columns ? tensor_column() : tensor_column() % 8) + tensor_depth() * leading;
+    b += (two_columns ? tensor_column() : tensor_column() % 8) + tensor_depth() * b_leading;
     const int next_a = two_rows ? tensor_rows : 0, next_b = two_columns ? 8 : 0;
 #pragma unroll 2
     for (int k = 0; k < depth; k += 4 * Quads) {
@@ -85,9 +86,9 @@ TRIFOLD_DEVICE void multiply_square(S& square, const real* a, const real* b, boo
 #pragma unroll
         for (int i = 0; i < Quads; ++i) {
             const bool inside = k + 4 * i < depth;
-            const int at = (k + 4 * i) * leading;
+            const int at = (k + 4 * i) * leading, b_at = (k + 4 * i) * b_leading;
 #pragma unroll
-            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[at + c * next_b] : real(0);
+            for (int c = 0; c < tensor_columns; ++c) columns[c][i] = inside ? b[b_at + c * next_b] : real(0);
 #pragma unroll
             for (int q = 0; q < 16 / tensor_rows; ++q) rows[q][i] = inside ? a[at + q * next_a] : real(0);
             if (pivots == nullptr || !inside) continue;

@@ -3,86 +3,25 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/fused/constants.cuh"
 #include "gpu/tridiagonal/fused/shared.h"
+#include "gpu/tridiagonal/fused/pieces.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/levels/sums.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 
 constexpr int next_row = padded, behind_row = 2 * padded;
 
-/* Copies panel rows row .. row + padded - 1 to a block of the workspace. */
-TRIFOLD_DEVICE void store_rows(real* to, const real* panel, int row) {
-    constexpr int vectors = padded / vector_width;
-#pragma unroll 4
-    for (int e = thread_opaque(); e < vectors * padded; e += threads) {
-        const int r = e % vectors * vector_width, c = e / vectors;
-        real v[vector_width];
-        load_vector(v, panel + row + r + c * panel_leading);
-        store_vector(to + r + c * padded, v);
-    }
-}
-
-/* A product A B' of panel rows from `a` and `b` on, for a block of the workspace: set or added, or set to its negative;
- * the lower part only where so asked. */
-struct Product {
-    int a, b;
-    real* to;
-    bool lower, add, negative;
-};
-
-TRIFOLD_DEVICE void multiply_out(const real* panel, const double* pivots, const Product& product) {
-    multiply_panels(panel, panel_leading, pivots, product.a, product.b, product.lower, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width] = {};
-        real* at = product.to + r + c * padded;
-        if (product.add) load_vector(v, at);
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = product.negative ? -sum[k] : v[k] + sum[k];
-        store_vector(at, v);
-    });
-}
-
-/* The pivot rows -= R R', in their lower part. The pivots are still those of the front before. */
-TRIFOLD_DEVICE void update_pivot(real* panel, const double* pivots) {
-    multiply_panels(panel, panel_leading, pivots, next_row, next_row, true, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width];
-        real* at = panel + r + c * panel_leading;
-        load_vector(v, at);
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] -= sum[k];
-        store_vector(at, v);
-    });
-}
-
-/* -G R' to the place of the pivot block, which is stored by now; and from there to G's. */
-TRIFOLD_DEVICE void multiply_fill(real* panel, const double* pivots) {
-    multiply_panels(panel, panel_leading, pivots, behind_row, next_row, false, [&](const real(&sum)[vector_width], int r, int c) {
-        real v[vector_width];
-#pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = -sum[k];
-        store_vector(panel + r + c * panel_leading, v);
-    });
-    block_sync();
-#pragma unroll 1
-    for (int e = thread_index() * vector_width; e < padded * padded; e += threads * vector_width) {
-        real v[vector_width];
-        real* at = panel + e % padded + e / padded * panel_leading;
-        load_vector(v, at);
-        store_vector(at + behind_row, v);
-    }
-    block_sync();
-}
-
 /* Loads the front of position `position` into the panel: the blocks of its level, less the updates that the chain's previous front left
  * there. */
 TRIFOLD_DEVICE void load_front(real* panel, double* pivots, const trifold_args& args, const trifold_level& level, trifold_int member,
                                const Chain& chain, trifold_int position, bool has_next) {
     const bool first = position == chain.first, fill = chain.behind >= 0;
-    if (!first && fill) multiply_fill(panel, pivots);
+    if (!first && fill) multiply_fill(panel, pivots, behind_row, next_row);
     load_diagonal(panel, panel_leading, args, level, member, block_at(level, position));
     if constexpr (has_signs)
         start_sums(pivots + padded, args, level, member, block_at(level, position), first ? nullptr : panel + next_row, panel_leading);
     block_sync();
     if (!first) {
-        update_pivot(panel, pivots);
+        update_pivot(panel, pivots, next_row, next_row, true);
         block_sync();
     }
 #pragma unroll 1
@@ -95,13 +34,6 @@ TRIFOLD_DEVICE void load_front(real* panel, double* pivots, const trifold_args& 
             for (int e = thread_index(); e < padded * padded; e += threads) to[e % padded + e / padded * panel_leading] = 0;
         }
     }
-}
-
-/* A failed front becomes NaN as a whole, so that everything it feeds does. */
-TRIFOLD_DEVICE void poison(real* panel) {
-#pragma unroll 1
-    for (int e = thread_index(); e < panel_leading * padded; e += threads) panel[e] = static_cast<real>(not_a_number());
-    block_sync();
 }
 
 /* Writes the chain's updates of the separators at its ends, and the coupling that it leaves between them. */

@@ -1,6 +1,7 @@
 /* Variant getrf: factorization, right-hand sides along with it. A lane has a row of D, of the blocks right of it, and of those below. */
 #include "gpu/pivots.cuh"
 #include "gpu/tridiagonal/getrf/factors.cuh"
+#include "gpu/tridiagonal/team/team.cuh"
 #include "gpu/tridiagonal/team/stage.cuh"
 #include "gpu/tridiagonal/team/verdict.cuh"
 
@@ -32,47 +33,6 @@ struct Carry {
     real y[panels][riders] = {}; /* -R y, the sum of -G y */
     real sums[2] = {};
 };
-
-TRIFOLD_DEVICE real size_of_number(real x) { return x < 0 ? -x : x; }
-/* Sizes are compared by the upper halves of doubles, or by floats, as integers, which takes less time: to one part in 2^20. */
-TRIFOLD_DEVICE int size_word(double value) {
-    long long bits;
-    copy_bits(bits, value);
-    return static_cast<int>(bits >> 32) & 0x7fffffff;
-}
-TRIFOLD_DEVICE int size_word(float value) {
-    int bits;
-    copy_bits(bits, value);
-    return bits & 0x7fffffff;
-}
-TRIFOLD_DEVICE void raise_word(int& most, real value) { most = larger(most, size_word(value)); }
-TRIFOLD_DEVICE real number_of_word(int word) {
-    real value;
-    if constexpr (sizeof(real) == 8) {
-        const long long bits = static_cast<long long>(word) << 32;
-        copy_bits(value, bits);
-    } else {
-        copy_bits(value, word);
-    }
-    return value;
-}
-
-/* A block of A: element (r, c) is at r * row + c * column. */
-struct Stored {
-    const real* first;
-    trifold_int row, column;
-};
-/* A(to, from) of neighbouring positions of a level. */
-TRIFOLD_DEVICE Stored stored_coupling(const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int to,
-                                      trifold_int from) {
-    const trifold_int low = to < from ? to : from;
-    if (level.index > 0) {
-        const trifold_int index = member * couplings_of(args) + level.coupling + low;
-        return {buffer<real>(args, Offset::coupling(args)) + index * panel_storage + (to > from ? 0 : storage), 1, padded};
-    }
-    const real* array = global_pointer(static_cast<const real*>(to > from ? args.e : args.inverse_coupling));
-    return {array + member * E::member(args) + block_at(level, low) * E::stage, E::row, E::column};
-}
 
 /* Elements from one line to the next of a block on chip, whose contiguous index runs first. It has no padding. */
 constexpr int stage_line = block_size;
@@ -200,11 +160,6 @@ TRIFOLD_DEVICE unsigned greatest_of_team(unsigned key) {
     }
     return key;
 }
-/* Whether a pivot may stand: its reciprocal and it are finite. */
-TRIFOLD_DEVICE bool may_divide(real pivot) {
-    return size_of_number(pivot) > (sizeof(real) == 8 ? real(0x1p-1024) : real(0x1p-128)) && size_of_number(pivot) <= largest;
-}
-
 /* a -= m u, from column `first` on. */
 template <int Width>
 TRIFOLD_DEVICE void subtract_row(real (&a)[Width], real m, const real (&u)[padded], int first) {
@@ -332,7 +287,7 @@ TRIFOLD_DEVICE void store_rows(const Rows& a, const real (&y)[panels][riders], i
                                trifold_int block, bool coupled) {
     const int row = team_lane();
     if (row >= padded) return;
-    real *lu = lu_of(args, task.member, block), *below = below_of(args, task.member, block);
+    real *lu = factor_of(args, task.member, block), *below = next_of(args, task.member, block);
     order_of(args, task.member, block)[place] = row;
 #pragma unroll
     for (int c = 0; c < padded; ++c) lu[place + c * padded] = a.d[c];
@@ -341,7 +296,7 @@ TRIFOLD_DEVICE void store_rows(const Rows& a, const real (&y)[panels][riders], i
         for (int c = 0; c < padded; ++c) below[row + c * padded] = a.r[c], below[storage + place + c * padded] = a.z[c];
     }
     if constexpr (has_fill) {
-        real* behind = behind_panels_of(args, task.member, block);
+        real* behind = behind_of(args, task.member, block);
         if (task.chain.behind >= 0) {
 #pragma unroll
             for (int c = 0; c < padded; ++c) behind[row + c * padded] = a.g[c], behind[storage + place + c * padded] = a.h[c];

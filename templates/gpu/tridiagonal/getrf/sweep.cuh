@@ -1,6 +1,7 @@
 /* Variant getrf: sweeps by teams, with A or (Turned) A'. Forward: y = L^-1 P b, and the next block gets - R y; backward: x = U^-1 (y - Z x
  * of the next block). With A' the two triangles and the two panels trade places. A lane has its row of each, or with A' its column. */
 #include "gpu/tridiagonal/getrf/factors.cuh"
+#include "gpu/tridiagonal/team/team.cuh"
 
 constexpr int block_leading = static_cast<int>(lu_leading(padded, vector_width));
 
@@ -26,9 +27,9 @@ TRIFOLD_DEVICE void fetch_factors(SweepShared& shared, const trifold_args& args,
         constexpr int vectors = padded / vector_width;
 #pragma unroll
         for (int p = 0; p < panels; ++p) {
-            const real* from = p == 0   ? lu_of(args, task.member, block)
-                               : p == 1 ? below_of(args, task.member, block) + panel
-                                        : behind_panels_of(args, task.member, block) + panel;
+            const real* from = p == 0   ? factor_of(args, task.member, block)
+                               : p == 1 ? next_of(args, task.member, block) + panel
+                                        : behind_of(args, task.member, block) + panel;
             const bool exists = p == 0 || (p == 1 ? has_next(task.chain, k) : task.chain.behind >= 0);
 #pragma unroll 2
             for (int e = team_lane(); e < vectors * padded; e += team) {

@@ -65,7 +65,7 @@ TRIFOLD_DEVICE const real* fetch_factor(SweepShared& shared, const real* factor)
 #pragma unroll 8
         for (int e = thread_index(); e < padded * padded; e += threads) {
             const int r = e % padded, c = e / padded;
-            if (r / tile >= c / tile) shared.factor[r + c * factor_leading] = factor[e];
+            if (is_general || r / tile >= c / tile) shared.factor[r + c * factor_leading] = factor[e];
         }
         return shared.factor;
     } else {
@@ -217,6 +217,14 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const real* facto
     }
 }
 
+/* The panels that a sweep reads. Those of a general matrix are pairs, one for each way; with A' they trade places. */
+template <bool Forward, bool Turned>
+constexpr trifold_int panel_at = is_general && Forward == Turned ? storage : 0;
+/* In the place of solve_lower and solve_upper, for general matrices. */
+template <bool Lower, bool Turned>
+TRIFOLD_DEVICE void solve_general(SweepShared& shared, const real* factor);
+
+template <bool Turned>
 TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain,
                                     trifold_int member, Columns columns) {
     load_running(shared, 0, args, level, member, block_at(level, chain.first), columns);
@@ -231,12 +239,15 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
         else
             load_running(shared, padded, args, level, member, block_at(level, position + chain.step), columns);
         block_sync();
-        solve_lower(shared, factor);
+        if constexpr (is_general)
+            solve_general<true, Turned>(shared, factor_of(args, member, block));
+        else
+            solve_lower(shared, factor);
         const bool has_next = !last || chain.ahead >= 0;
-        apply_panels(shared, has_next ? next_of(args, member, block) : nullptr,
-                     chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
+        apply_panels(shared, has_next ? next_of(args, member, block) + panel_at<true, Turned> : nullptr,
+                     chain.behind >= 0 ? behind_of(args, member, block) + panel_at<true, Turned> : nullptr);
         store_rhs<true>(shared.solved, factor, args, member, block, columns);
-        store_quadratic(shared, factor, args, member, block, columns);
+        if (!is_general) store_quadratic(shared, factor, args, member, block, columns);
         block_sync();
         if (last) break;
 #pragma unroll 1
@@ -252,6 +263,7 @@ TRIFOLD_DEVICE void forward_columns(SweepShared& shared, const trifold_args& arg
     block_sync();
 }
 
+template <bool Turned>
 TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& args, const trifold_level& level, const Chain& chain,
                                      trifold_int member, Columns columns) {
     const auto load_x = [&](int row, trifold_int position) {
@@ -268,10 +280,13 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
         load_rhs(shared, 0, args.b, args.b_strides, member, block, columns, rows_of(args, member, block));
         block_sync();
         const bool has_next = !last || chain.ahead >= 0;
-        apply_transposed(shared, has_next ? next_of(args, member, block) : nullptr,
-                         chain.behind >= 0 ? behind_of(args, member, block) : nullptr);
+        apply_transposed(shared, has_next ? next_of(args, member, block) + panel_at<false, Turned> : nullptr,
+                         chain.behind >= 0 ? behind_of(args, member, block) + panel_at<false, Turned> : nullptr);
         block_sync();
-        solve_upper(shared, factor);
+        if constexpr (is_general)
+            solve_general<false, Turned>(shared, factor_of(args, member, block));
+        else
+            solve_upper(shared, factor);
         store_rhs<false>(shared.solved, factor, args, member, block, columns);
 #pragma unroll 1
         for (int e = thread_index(); e < padded * columns_at_once; e += threads)
@@ -280,7 +295,7 @@ TRIFOLD_DEVICE void backward_columns(SweepShared& shared, const trifold_args& ar
     }
 }
 
-template <bool Forward>
+template <bool Forward, bool Turned = false>
 TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {
     SweepShared& shared = *static_cast<SweepShared*>(shared_memory());
     const Chain chain = find_chain(args, level, number, member);
@@ -289,8 +304,8 @@ TRIFOLD_DEVICE void sweep_chain(const trifold_args& args, const trifold_level& l
     for (int first = 0; first < args.columns; first += columns_at_once) {
         const Columns columns = columns_from(args, first, columns_at_once);
         if (Forward)
-            forward_columns(shared, args, level, chain, member, columns);
+            forward_columns<Turned>(shared, args, level, chain, member, columns);
         else
-            backward_columns(shared, args, level, chain, member, columns);
+            backward_columns<Turned>(shared, args, level, chain, member, columns);
     }
 }
