@@ -63,26 +63,35 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
     report_diagonal(args, block_size, pivots, block_index(args, member, block),
                     [&](int r) { return static_cast<double>(entries[r] + diagonal_term(args, member, block, r)); });
 }
-/* Reports a whole front whose pivots have both signs: the diagonal of D, in the caller's memory, adds to the sums of its rows. */
-TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const double* pivots,
-                                  const double* sums) {
+/* Sums up pivots of both signs, by one warp. Entries of D add to the sums of their rows. The results of blocks, or of their `parts` each,
+ * are written to place `place`; the first lane gets the number of negative pivots. */
+template <class T, class S, class Entry>
+TRIFOLD_DEVICE int report_signed(const trifold_args& args, int count, const T* pivots, const S* sums, trifold_int place, int parts,
+                                 const Entry& entry_of) {
     double log_sum = 0, most[records] = {};
     int negative = 0;
-    for (int r = thread_index() % warp_lanes; r < rows_of(args, member, block); r += warp_lanes) {
-        const double size = by_sign(pivots[r], pivots[r]), entry = given_entry(args, member, block, r), own = by_sign(entry, entry);
+    for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
+        const double pivot = static_cast<double>(pivots[r]), size = by_sign(pivot, pivot), entry = entry_of(r), own = by_sign(entry, entry);
         log_sum += natural_log(size);
-        negative += static_cast<int>(pivots[r] < 0);
+        negative += static_cast<int>(pivot < 0);
         raise_to(most[0], (own + sums[r]) / size), raise_to(most[1], own + sums[r]), raise_to(most[2], own);
     }
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
         log_sum += shuffle_xor(log_sum, mask), negative += shuffle_xor(negative, mask);
         for (int k = 0; k < records; ++k) raise_to(most[k], shuffle_xor(most[k], mask));
     }
-    if (thread_index() % warp_lanes != 0) return;
+    if (thread_index() % warp_lanes != 0) return negative;
+    buffer<double>(args, Offset::block_log_determinant(args))[place] = log_sum;
+    for (int k = 0; k < records; ++k) record_of(args, k * parts)[place] = most[k];
+    return negative;
+}
+/* Reports a whole front whose pivots have both signs, from D as it is in the caller's memory. */
+template <class T, class S>
+TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const S* sums) {
     const trifold_int index = block_index(args, member, block);
-    buffer<double>(args, Offset::block_log_determinant(args))[index] = log_sum;
-    negatives_of(args)[index] = negative;
-    for (int k = 0; k < records; ++k) record_of(args, k)[index] = most[k];
+    const int negative = report_signed(args, rows_of(args, member, block), pivots, sums, index, 1,
+                                       [&](int r) { return given_entry(args, member, block, r); });
+    if (thread_index() % warp_lanes == 0) negatives_of(args)[index] = negative;
 }
 /* Starts copies of D's diagonal to shared memory, by `count` threads. */
 TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {
