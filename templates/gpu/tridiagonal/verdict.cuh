@@ -65,8 +65,8 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
 }
 /* Sums up pivots of both signs, by one warp. Entries of D add to the sums of their rows. The results of blocks, or of their `parts` each,
  * are written to place `place`; the first lane gets the number of negative pivots. */
-template <class T, class S, class Entry>
-TRIFOLD_DEVICE int report_signed(const trifold_args& args, int count, const T* pivots, const S* sums, trifold_int place, int parts,
+template <class T, class Sum, class Entry>
+TRIFOLD_DEVICE int report_signed(const trifold_args& args, int count, const T* pivots, const Sum& sum_of, trifold_int place, int parts,
                                  const Entry& entry_of) {
     double log_sum = 0, most[records] = {};
     int negative = 0;
@@ -74,7 +74,8 @@ TRIFOLD_DEVICE int report_signed(const trifold_args& args, int count, const T* p
         const double pivot = static_cast<double>(pivots[r]), size = by_sign(pivot, pivot), entry = entry_of(r), own = by_sign(entry, entry);
         log_sum += natural_log(size);
         negative += static_cast<int>(pivot < 0);
-        raise_to(most[0], (own + sums[r]) / size), raise_to(most[1], own + sums[r]), raise_to(most[2], own);
+        const double sum = own + sum_of(r);
+        raise_to(most[0], sum / size), raise_to(most[1], sum), raise_to(most[2], own);
     }
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
         log_sum += shuffle_xor(log_sum, mask), negative += shuffle_xor(negative, mask);
@@ -86,10 +87,10 @@ TRIFOLD_DEVICE int report_signed(const trifold_args& args, int count, const T* p
     return negative;
 }
 /* Reports a whole front whose pivots have both signs, from D as it is in the caller's memory. */
-template <class T, class S>
-TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const S* sums) {
+template <class T, class Sum>
+TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const Sum& sum_of) {
     const trifold_int index = block_index(args, member, block);
-    const int negative = report_signed(args, rows_of(args, member, block), pivots, sums, index, 1,
+    const int negative = report_signed(args, rows_of(args, member, block), pivots, sum_of, index, 1,
                                        [&](int r) { return given_entry(args, member, block, r); });
     if (thread_index() % warp_lanes == 0) negatives_of(args)[index] = negative;
 }
@@ -122,7 +123,7 @@ TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, t
                                   const Pivots& pivots, const double* diagonal) {
     if (thread_index() < warp_lanes) {
         if constexpr (has_signs)
-            report_signed(args, member, block, diagonal, diagonal + padded);
+            report_signed(args, member, block, diagonal, [&](int r) { return diagonal[padded + r]; });
         else
             report_diagonal(args, member, block, diagonal);
     }

@@ -77,6 +77,24 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
     return stands;
 }
 
+/* A lane's row after that, as others find it: of L with marks, or instead of the identity of the inverse. */
+TRIFOLD_DEVICE void finish_row(real (&a)[8], const real (&d)[8][8], bool of_identity) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_sign(a[c], d[c][c]) : marked(a[c], d[c][c]);
+}
+/* The squares left of the diagonal in a row of the tile. */
+TRIFOLD_DEVICE real squares_in_tile(const real (&d)[8][8], int row) {
+    real sum = 0;
+#pragma unroll
+    for (int r = 1; r < 8; ++r) {
+        real own = 0;
+#pragma unroll
+        for (int c = 0; c < r; ++c) own += d[r][c] * d[r][c];
+        if (r == row) sum = own;
+    }
+    return sum;
+}
+
 /* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that
  * is out of the quick way's range. The tile begins at row and column `first` of `panel`, and the rows end before `end`. `row` is the
  * panel's first row in the block. */
@@ -99,7 +117,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
             column[j] = pivot * scale;
             kept.keep(j - first, pivot, by_sign(scale, pivot));
         }
-        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] *= scale;
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] = marked(column[r] * scale, pivot);
         warp_sync();
         for (int r = j + 1 + lane; r < end; r += warp_lanes)
             for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * by_sign(column[k], pivot);

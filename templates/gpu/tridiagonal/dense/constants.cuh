@@ -37,6 +37,29 @@ TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
     if constexpr (!has_signs) return value;
     return by_sign(value, pivots[k]);
 }
+/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else comes
+ * with them. Zeros need none. marked() gives `value` that sign to carry; turned() is a number times the sign that it carries. */
+template <class T, class P>
+TRIFOLD_DEVICE T marked(T value, P pivot) {
+    if (!has_signs || value == 0) return value;
+    unsigned words[sizeof(T) / 4], of[sizeof(P) / 4];
+    copy_bits(words, value), copy_bits(of, pivot);
+    words[0] = (words[0] & ~1u) | of[sizeof(P) / 4 - 1] >> 31;
+    copy_bits(value, words);
+    return value;
+}
+template <class T>
+TRIFOLD_DEVICE T turned(T value) {
+    if constexpr (!has_signs) return value;
+    unsigned words[sizeof(T) / 4];
+    copy_bits(words, value);
+    return turned_by(value, words[0] << 31);
+}
+/* A number of a panel, of what the product with the inverse of L's tile, transposed, is. */
+template <class T, class P>
+TRIFOLD_DEVICE T panel_entry(T product, P pivot) {
+    return marked(by_sign(product, pivot), pivot);
+}
 /* `value` times the sign of pivot k, of which `negative` has a bit where it is -1. */
 template <class T>
 TRIFOLD_DEVICE T by_bit(T value, unsigned negative, int k) {

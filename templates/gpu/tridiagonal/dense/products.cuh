@@ -3,14 +3,6 @@
  * columns, the products are A S B'. */
 #include "gpu/tridiagonal/dense/constants.cuh"
 
-/* The sum of the squares of a row. */
-TRIFOLD_DEVICE real squares_of_row(const real* row, int leading, int columns) {
-    real sum = 0;
-#pragma unroll 4
-    for (int k = 0; k < columns; ++k) sum += row[k * leading] * row[k * leading];
-    return sum;
-}
-
 /* sum[k][v] += or -= the product of `depth` columns of rows a .. a + vector_width - 1 and b .. b + strip - 1. */
 template <int Sign>
 TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* a, const real* b, int leading, const double* pivots,

@@ -198,7 +198,8 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
         if (!reports) continue; /* no other task waits for it */
         if constexpr (has_signs) {
             const int rows = rows_of(args, member, block) - first;
-            report_signed(args, rows < edge ? rows : edge, shared.diagonal, shared.diagonal + edge, place, log_parts, entry);
+            const auto sum = [&](int r) { return shared.diagonal[edge + r]; };
+            report_signed(args, rows < edge ? rows : edge, shared.diagonal, sum, place, log_parts, entry);
         } else {
             report_diagonal(args, left < edge ? left : edge, shared.diagonal, place, entry);
         }
