@@ -74,7 +74,7 @@ void plan_wide(DataflowSizes& sizes, const Problem& problem) {
     const auto& spec = problem.spec;
     const auto path = path_of(spec);
     if (!sizes.is_long || sizes.padded > largest_wide || !device_of(problem.target).has("deep_tensor")) return;
-    sizes.wide_shared = dataflow_shared::wide_bytes(sizes.padded, sizes.lower_leading, sizes.real);
+    sizes.wide_shared = dataflow_shared::wide_bytes(sizes.padded, sizes.lower_leading, has_signs(spec), sizes.real);
     const auto min_fronts = take(problem, "wide_least_fronts", quantities_of(problem, sizes));
     while (path >> (sizes.wide_levels + 1) > 0 && spec.batch * (((path >> sizes.wide_levels) + 1) / 2) >= min_fronts) ++sizes.wide_levels;
 }
@@ -98,15 +98,15 @@ void plan_sweeps(DataflowSizes& sizes, const Problem& problem) {
     sizes.sweep_shared = dataflow_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.real);
 }
 
-std::int64_t factor_shared(const DataflowSizes& sizes, bool has_room) {
-    return dataflow_shared::front_bytes(sizes.padded, sizes.lower_leading, sizes.stacked_leading, has_room, sizes.real);
+std::int64_t factor_shared(const DataflowSizes& sizes, bool has_room, const Spec& spec) {
+    return dataflow_shared::front_bytes(sizes.padded, sizes.lower_leading, sizes.stacked_leading, has_room, has_signs(spec), sizes.real);
 }
 
 /// Decides whether a front has room in shared memory for the blocks that it pulls. Where fronts crowd, it is worth more to have more of
 /// them on a multiprocessor.
 void plan_room(DataflowSizes& sizes, const Problem& problem) {
-    sizes.factor_shared = factor_shared(sizes, true);
-    const auto least = factor_shared(sizes, false);
+    sizes.factor_shared = factor_shared(sizes, true, problem.spec);
+    const auto least = factor_shared(sizes, false, problem.spec);
     if (problem.target.backend == Backend::cuda) {
         const auto more = fronts_together(problem, sizes, least) > fronts_together(problem, sizes, sizes.factor_shared);
         sizes.front_room = sizes.factor_shared <= shared_limit(problem.target) && !(sizes.is_crowded && more);
@@ -260,6 +260,7 @@ MemoryPlan memory(const Design& design) {
     plan.add("forward_words", overlaps(design, sizes) ? blocks : 0, words, sizeof(std::uint64_t), true);
     // Fronts of a factorization send one another R and G in addition to their flags.
     const auto message = sizes.message_fronts * 2 * sizes.padded * (sizes.padded + sizes.riders) * sizes.real / 8;
+    plan.add("squares", has_signs(design.spec) ? both : 0, sizes.padded, sizes.real);
     plan.add("message", design.lowered.members, message, sizeof(trifold_int), true);
     return plan;
 }
@@ -471,6 +472,7 @@ constinit const Variant dataflow_variant{.name = "dataflow",
                                          .abilities = {.any_schedule = false,
                                                        .rings = true,
                                                        .views = true,
+                                                       .signs = true,
                                                        .ring_inverse = false,
                                                        .largest_block = largest_block,
                                                        .max_columns = max_columns},

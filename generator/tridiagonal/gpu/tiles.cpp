@@ -168,7 +168,7 @@ TileSizes sizes_with(const Problem& problem, std::int64_t edge) {
     sizes.stage_columns = take(problem, "stage_columns", of);
     sizes.stages = take(problem, "stages", of);
     const auto levels = level_room(problem);
-    sizes.factor_shared = tiles_shared::tile_bytes(levels, edge, sizes.stages, sizes.stage_columns, sizes.real);
+    sizes.factor_shared = tiles_shared::tile_bytes(levels, edge, sizes.stages, sizes.stage_columns, has_signs(problem.spec), sizes.real);
     sizes.sweep_shared = tiles_shared::sweep_bytes(levels, edge, sizes.columns, sweep_threads, sizes.real);
     return sizes;
 }
@@ -241,8 +241,9 @@ std::int64_t apart_from(const Problem& problem) {
 
 /// Products of tiles in single precision by instructions of half precision.
 bool has_halves(const Problem& problem) {
-    // Rows are scaled by their blocks' diagonals, which a rank has not got of its neighbour's block.
-    return problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 && !is_part(problem.schedule) &&
+    // Rows are scaled by their blocks' diagonals, which a rank has not got of its neighbour's block, and which bound no row of an indefinite
+    // matrix's factor.
+    return !has_signs(problem.spec) && problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 && !is_part(problem.schedule) &&
            rank_levels(problem) == 0 && device_of(problem.target).has("fast_tensor");
 }
 
@@ -290,6 +291,8 @@ MemoryPlan memory(const Design& design) {
     add_results(plan, design);
     add_factors(plan, design);
     plan.add("halves", blocks, half_panels(problem) * design.lowered.storage.panel, sizes.real);
+    // Two words for each stage of a tile's columns.
+    plan.add("signs", has_signs(design.spec) ? blocks * side : 0, 2 * sizes.tile / sizes.stage_columns, sizeof(trifold_int));
     // Fronts pull what updates them. Only what comes from another rank has a place of its own.
     const auto members = is_part(design.schedule) ? design.lowered.members : 0;
     add_updates(plan, design,
@@ -344,7 +347,7 @@ constexpr Knob knobs[] = {bake,
 
 constinit const Variant tiles_variant{.name = "tile-dataflow",
                                       .folder = "tiles",
-                                      .abilities = {.rings = true, .views = true, .loads = true, .rides = false},
+                                      .abilities = {.rings = true, .views = true, .signs = true, .loads = true, .rides = false},
                                       .refuses = refuses,
                                       .seconds = seconds,
                                       .quantities = quantities,

@@ -67,12 +67,13 @@ TRIFOLD_DEVICE void report_diagonal(const trifold_args& args, trifold_int member
 struct Weights {
     double pivot, sum, grown, entry;
 };
-/* Reports a whole front whose pivots have both signs, by one warp. */
+/* Sums up rows whose pivots have both signs, by one warp. The results of blocks, or of their `parts` each, are written to place `place`;
+ * the first lane gets the number of negative pivots. */
 template <class Row>
-TRIFOLD_DEVICE void report_rows(const trifold_args& args, trifold_int index, int rows, const Row& row) {
+TRIFOLD_DEVICE int sum_rows(const trifold_args& args, int count, trifold_int place, int parts, const Row& row) {
     double log_sum = 0, most[records] = {};
     int negative = 0;
-    for (int r = thread_index() % warp_lanes; r < rows; r += warp_lanes) {
+    for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
         const Weights own = row(r);
         const double size = own.pivot < 0 ? -own.pivot : own.pivot;
         log_sum += natural_log(size);
@@ -83,17 +84,27 @@ TRIFOLD_DEVICE void report_rows(const trifold_args& args, trifold_int index, int
         log_sum += shuffle_xor(log_sum, mask), negative += shuffle_xor(negative, mask);
         for (int k = 0; k < records; ++k) raise_to(most[k], shuffle_xor(most[k], mask));
     }
-    if (thread_index() % warp_lanes != 0) return;
-    buffer<double>(args, Offset::block_log_determinant(args))[index] = log_sum;
-    negatives_of(args)[index] = negative;
-    for (int k = 0; k < records; ++k) record_of(args, k)[index] = most[k];
+    if (thread_index() % warp_lanes != 0) return negative;
+    buffer<double>(args, Offset::block_log_determinant(args))[place] = log_sum;
+    for (int k = 0; k < records; ++k) record_of(args, k * parts)[place] = most[k];
+    return negative;
 }
-/* The diagonal of D, in the caller's memory, adds to the sums of its rows. */
-TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const double* pivots,
-                                  const double* sums) {
-    report_rows(args, block_index(args, member, block), rows_of(args, member, block), [&](int r) -> Weights {
-        const double entry = given_entry(args, member, block, r), own = by_sign(entry, entry), sum = own + sums[r];
-        return {pivots[r], sum, sum, own};
+/* Reports a whole front of them. */
+template <class Row>
+TRIFOLD_DEVICE void report_rows(const trifold_args& args, trifold_int index, int rows, const Row& row) {
+    const int negative = sum_rows(args, rows, index, 1, row);
+    if (thread_index() % warp_lanes == 0) negatives_of(args)[index] = negative;
+}
+/* The row of a symmetric matrix: its diagonal entry adds to its sum. */
+TRIFOLD_DEVICE Weights symmetric_row(double pivot, double sum, double entry) {
+    const double own = by_sign(entry, entry), all = own + sum;
+    return {pivot, all, all, own};
+}
+/* Reports a whole front of a symmetric matrix, from D as it is in the caller's memory. */
+template <class T, class Sum>
+TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const Sum& sum_of) {
+    report_rows(args, block_index(args, member, block), rows_of(args, member, block), [&](int r) {
+        return symmetric_row(static_cast<double>(pivots[r]), sum_of(r), given_entry(args, member, block, r));
     });
 }
 /* Starts copies of D's diagonal to shared memory, by `count` threads. */
@@ -125,7 +136,7 @@ TRIFOLD_DEVICE void report_pivots(const trifold_args& args, trifold_int level, t
                                   const Pivots& pivots, const double* diagonal) {
     if (thread_index() < warp_lanes) {
         if constexpr (has_signs)
-            report_signed(args, member, block, diagonal, diagonal + padded);
+            report_signed(args, member, block, diagonal, [&](int r) { return diagonal[padded + r]; });
         else
             report_diagonal(args, member, block, diagonal);
     }

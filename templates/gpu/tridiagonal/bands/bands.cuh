@@ -67,7 +67,7 @@ TRIFOLD_DEVICE int rows_place() {
     const int lane = band_thread() % warp_lanes;
     return lane / 4 + lane % 4 * lower_leading;
 }
-/* Loads eight columns: of the bands' lines (load_lines), or of rows (load_rows), which are negated. */
+/* Loads eight columns: of the bands' lines (load_lines), or of rows (load_rows), which are negated, and have marks. */
 TRIFOLD_DEVICE void load_lines(BandLines& lines, const real* at, int leading) {
 #pragma unroll
     for (int band = 0; band < warp_bands; ++band)
@@ -79,7 +79,7 @@ TRIFOLD_DEVICE void load_lines(BandLines& lines, const real* at, int leading) {
 }
 TRIFOLD_DEVICE void load_rows(band_real (&rows)[2], const real* at) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) rows[i] = -static_cast<band_real>(at[4 * i * lower_leading]);
+    for (int i = 0; i < 2; ++i) rows[i] = -static_cast<band_real>(turned(at[4 * i * lower_leading]));
 }
 /* bands -= the lines times such rows, of the tiles before `count(band)`. */
 template <class Count>
@@ -219,6 +219,10 @@ TRIFOLD_DEVICE void eliminate_tile(Shared& shared, real* to, int t) {
         eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
     if (first && lane == 0) shared.slowly = !stands;
     if (!stands || r >= padded || r < t * 8) return;
+    if constexpr (has_signs) {
+        finish_row(a[0], d, of_tile);
+        shared.diagonal[padded + r] += of_tile ? squares_in_tile(d, r % 8) : squares_of_row(a[0], 1, 8);
+    }
     real* near = of_tile ? shared.inverse[t] + r % 8 : own + r;
     to += of_tile ? t * 8 + r * padded : r + t * 8 * padded;
     const int leading = of_tile ? 8 : lower_leading, step = of_tile ? 1 : padded;
@@ -232,6 +236,9 @@ TRIFOLD_DEVICE void eliminate_slowly(Shared& shared, real* to, int t) {
     if (Eliminates && band_thread() < warp_lanes) {
         eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots,
                              {shared.diagonal + t * 8, shared.reciprocal + t * 8});
+        for (int r = t * 8 + band_thread(); has_signs && r < padded; r += warp_lanes)
+            shared.diagonal[padded + r] +=
+                squares_of_row(shared.lower + r + t * 8 * lower_leading, lower_leading, r - t * 8 < 8 ? r - t * 8 : 8);
         invert_tile<8>(shared, t);
     }
     band_sync();
@@ -346,6 +353,23 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
                     item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
             }
 }
+/* The squares of the rows of R or G that a lane has a part of, the lane's own and then of all; use(row, sum), once for each row. */
+struct RowSquares {
+    real at[2 * warp_bands] = {};
+    TRIFOLD_METHOD void add(int down, real value) {
+        if constexpr (has_signs) at[down / 8] += value * value;
+    }
+    template <class Use>
+    TRIFOLD_METHOD void leave(const Use& use) const {
+        if constexpr (!has_signs) return;
+#pragma unroll
+        for (int k = 0; k < 2 * warp_bands; ++k) {
+            const real sum = sum_of_row(at[k]);
+            if (band_thread() % 4 == 0 && (k % 2 == 0 || is_whole(k / 2))) use(band_row(0) + tensor_column() + k * 8, sum);
+        }
+    }
+};
+
 /* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements by their distance in rows and columns
  * from a lane's first one, whose place is patch_place(). */
 TRIFOLD_DEVICE int patch_place(int leading) { return band_row(0) + tensor_column() + result_row(0) * leading; }
@@ -353,6 +377,13 @@ TRIFOLD_DEVICE int patch_place(int leading) { return band_row(0) + tensor_column
 TRIFOLD_DEVICE int result_place(int leading) {
     const int lane = band_thread() % warp_lanes;
     return leading == 8 ? lane / 4 * 8 + lane % 4 * 2 : lane / 4 + lane % 4 * 2 * leading;
+}
+/* The number of the panel that a product is, in the column `right` of a lane's first. */
+template <class Shared>
+TRIFOLD_DEVICE real entry_of(const Shared& shared, band_real product, int right) {
+    const real value = static_cast<real>(product);
+    if constexpr (!has_signs) return value;
+    return panel_entry(value, shared.diagonal[right + result_row(0)]);
 }
 /* The results of tile t; `lines` are what they become as operands, negated. */
 template <class Shared, class Store>
@@ -373,7 +404,7 @@ TRIFOLD_DEVICE void solve_column(Bands& bands, BandLines& lines, const Shared& s
         take(band, solved, -1);
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-            if (k < 2 || is_whole(band)) store(band * 16 + down(k), t * 8 + k % 2, static_cast<real>(item(solved, k)));
+            if (k < 2 || is_whole(band)) store(band * 16 + down(k), t * 8 + k % 2, entry_of(shared, item(solved, k), t * 8 + k % 2));
     }
 }
 /* bands -= results of column tile t times the rows of that tile at `columns`, of the tiles s for which takes(s). */

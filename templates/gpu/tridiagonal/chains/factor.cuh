@@ -68,10 +68,20 @@ TRIFOLD_DEVICE void take_updates(Bands& bands, const trifold_args& args, trifold
         each_lower(bands, [&](band_real& value, int r, int c) { value -= static_cast<band_real>(from[r + c * padded]); });
     }
 }
-/* The update of the separator ahead, which the bands have with the opposite sign. */
-TRIFOLD_DEVICE void leave_updates(Bands& bands, const trifold_args& args, const trifold_level& level, trifold_int member,
-                                  const Chain& chain) {
+/* The sums of rows that a chain begins with, those that chains of level 0 left. */
+TRIFOLD_DEVICE void start_sums(double* sums, const trifold_args& args, const trifold_level& level, trifold_int member, trifold_int block) {
+    for (int r = band_thread(); has_signs && r < padded; r += band_threads) {
+        sums[r] = 0;
+        for (int side = 0; has_separators && level.index > 0 && side < 2; ++side)
+            if (has_side(args, member, block, side)) sums[r] += update_of(args, member, block, side)[storage + r];
+    }
+}
+/* The update of the separator ahead, which the bands have with the opposite sign, and the sums of its rows. */
+TRIFOLD_DEVICE void leave_updates(Bands& bands, const double* sums, const trifold_args& args, const trifold_level& level,
+                                  trifold_int member, const Chain& chain) {
     real* to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
+    if (has_signs) band_sync();
+    for (int r = band_thread(); has_signs && r < padded; r += band_threads) to[storage + r] = static_cast<real>(sums[r]);
     each_lower(bands, [&](band_real& value, int r, int c) { to[r + c * padded] = static_cast<real>(-value); });
 }
 
@@ -138,13 +148,14 @@ TRIFOLD_DEVICE void report(ChainShared& shared, const trifold_args& args, const 
 #pragma unroll
             for (int c = 0; c < columns_at_once; ++c) {
                 if (walk.failed) shared.solved[c][row] = static_cast<real>(not_a_number());
-                if (row < block_size) shared.squares[c][row] += square_of(shared.solved[c][row]);
+                if (row < block_size) shared.squares[c][row] += square_of(shared.solved[c][row], has_signs ? static_cast<real>(shared.diagonal[row]) : real(1));
             }
         });
-        store_solved<true>(shared.solved, args, walk.member, walk.block, walk.columns);
+        store_solved<true>(shared.solved, args, walk.member, walk.block, walk.columns, [&](int row) { return shared.diagonal[row]; });
     }
     report_front(shared, args, walk.member, walk.block);
     if (has_lengths && lane_index() == 0) clear_sums(args, walk.member, walk.block);
+    if (has_signs && lane_index() == 0) negatives_of(args)[block_index(args, walk.member, walk.block)] = 0;
     if (lane_index() == 0) report_verdict(args, level.index, walk.member, walk.block, walk.fed, shared.pivots);
 }
 /* R y goes to the next front, whose team has R, or to the separator ahead. */
@@ -218,10 +229,13 @@ TRIFOLD_DEVICE void make_next(Bands& diagonal, ChainShared& shared, const trifol
     if (loads_early) load_next();
     real* const out = next_of(args, walk.member, walk.block) + patch_place(padded);
     real* const near = shared.pulled + patch_place(lower_leading);
+    RowSquares squares;
     solve_bands(coupling, shared, [&](int r, int c, real value) {
         out[r + c * padded] = value;
         near[r + c * lower_leading] = value;
+        squares.add(r, value);
     });
+    squares.leave([&](int row, real sum) { shared.diagonal[2 * padded + row] = sum; });
     if (!loads_early) load_next();
 }
 
@@ -289,7 +303,10 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
     Bands diagonal;
     load_bands(diagonal, args, member, first);
     if (has_separators && level.index > 0) take_updates(diagonal, args, member, first);
+    start_sums(shared.diagonal + (has_signs ? 2 * padded : 0), args, level, member, first);
     const Walk end = each_front(shared, args, level, member, [&](Walk& walk) {
+        for (int r = band_thread(); has_signs && r < padded; r += band_threads)
+            shared.diagonal[padded + r] = shared.diagonal[2 * padded + r];
         if (walk.has_next)
             fetch_coupling(shared, args, member, walk.block < walk.next ? walk.block : walk.next, band_thread(), band_threads);
         if (helps) fetch_helped<Riders>(shared, args, walk);
@@ -324,7 +341,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
         sync_chain();
     });
     if (helps) end_help<Riders>(shared, args, level, end);
-    if (has_separators && chain.ahead >= 0) leave_updates(diagonal, args, level, member, chain);
+    if (has_separators && chain.ahead >= 0) leave_updates(diagonal, shared.diagonal + 2 * padded, args, level, member, chain);
 }
 
 /* ---- teams that take turns ---- */
@@ -403,18 +420,24 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
     real* const out = next_of(args, walk.member, walk.block);
     real* const far = out + patch_place(padded);
     real* const near = own.pulled + patch_place(lower_leading);
+    RowSquares squares;
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         BandLines lines;
         chain_sync(tile_barrier + t, band_warps + 1); /* R takes E's place */
-        solve_column(coupling, lines, other, t, [&](int r, int c, real value) { near[r + c * lower_leading] = value; });
+        solve_column(coupling, lines, other, t, [&](int r, int c, real value) {
+            near[r + c * lower_leading] = value;
+            squares.add(r, value);
+        });
         band_sync();
         subtract_results(diagonal, lines, own.pulled, t, [&](int s) { return s < reached_tiles(warp_bands - 1); });
         subtract_results(coupling, lines, other.lower, t, [&](int s) { return s > t; });
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-            if (k < 2 || is_whole(0)) far[down(k) + (t * 8 + k % 2) * padded] = static_cast<real>(-lines.at[0][k / 2][k % 2]);
+            if (k < 2 || is_whole(0))
+                far[down(k) + (t * 8 + k % 2) * padded] = entry_of(other, -lines.at[0][k / 2][k % 2], t * 8 + k % 2);
     }
+    squares.leave([&](int row, real sum) { own.diagonal[padded + row] = sum; });
     chain_arrive(panel_barrier, band_warps + 1);
     judge(walk, other, args, level);
     if (walk.failed) {
@@ -442,6 +465,7 @@ TRIFOLD_DEVICE void take_turns(const trifold_args& args, const trifold_level& le
         }
         load_bands(diagonal, args, member, first);
         if (has_separators && level.index > 0) take_updates(diagonal, args, member, first);
+        start_sums(own.diagonal + (has_signs ? padded : 0), args, level, member, first);
     } else if (is_helping()) {
         fetch_ahead(own, args, level, member, 0);
     }
@@ -453,7 +477,7 @@ TRIFOLD_DEVICE void take_turns(const trifold_args& args, const trifold_level& le
         leads = !leads;
     });
     if (leads) {
-        if (has_separators && chain.ahead >= 0) leave_updates(diagonal, args, level, member, chain);
+        if (has_separators && chain.ahead >= 0) leave_updates(diagonal, own.diagonal + padded, args, level, member, chain);
     } else if (is_helping()) {
         end_help<Riders>(own, args, level, end);
     }

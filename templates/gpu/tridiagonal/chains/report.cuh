@@ -7,6 +7,7 @@
 TRIFOLD_DEVICE void start_report(ChainShared& shared) {
     each_row([&](int, int row) {
         shared.mantissa[row] = 1, shared.quotient[row] = 0, shared.exponent[row] = 0;
+        if (has_signs) shared.quotient[padded + row] = shared.quotient[2 * padded + row] = 0, shared.exponent[padded + row] = 0;
         for (int c = 0; c < columns_at_once; ++c) shared.squares[c][row] = 0;
     });
 }
@@ -28,9 +29,17 @@ TRIFOLD_DEVICE void multiply_by_pivot(double& mantissa, int& exponent, double pi
 /* Adds the pivots of a front. */
 TRIFOLD_DEVICE void report_front(ChainShared& shared, const trifold_args& args, trifold_int member, trifold_int block) {
     each_row([&](int, int row) {
-        if (row >= block_size) return;
-        const double pivot = shared.diagonal[row];
-        const double quotient = static_cast<double>(shared.entry[row] + diagonal_term(args, member, block, row)) / pivot;
+        if (row >= (has_signs ? rows_of(args, member, block) : block_size)) return;
+        const double pivot = by_sign(shared.diagonal[row], shared.diagonal[row]);
+        double entry = static_cast<double>(shared.entry[row] + diagonal_term(args, member, block, row));
+        if constexpr (has_signs) {
+            entry = by_sign(entry, entry);
+            raise_to(shared.quotient[2 * padded + row], entry);
+            entry += shared.diagonal[padded + row];
+            raise_to(shared.quotient[padded + row], entry);
+            shared.exponent[padded + row] += static_cast<int>(shared.diagonal[row] < 0);
+        }
+        const double quotient = entry / pivot;
         if (quotient > shared.quotient[row]) shared.quotient[row] = quotient;
         multiply_by_pivot(shared.mantissa[row], shared.exponent[row], pivot);
     });
@@ -38,25 +47,28 @@ TRIFOLD_DEVICE void report_front(ChainShared& shared, const trifold_args& args, 
 /* The sums of a block that has none of its own. Where members have lengths, it may have been the last of its chain before. */
 TRIFOLD_DEVICE void clear_sums(const trifold_args& args, trifold_int member, trifold_int block) {
     buffer<double>(args, Offset::block_log_determinant(args))[block_index(args, member, block)] = 0;
-    buffer<double>(args, Offset::reduction(args))[block_index(args, member, block)] = 0;
+    for (int k = 0; k < records; ++k) record_of(args, k)[block_index(args, member, block)] = 0;
 }
 /* Leaves the sums of a chain, of all teams, to one of its blocks. Others have zero. */
 TRIFOLD_DEVICE void report_chain(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr double logarithm_of_two = 0.693147180559945309417;
-    double sum = 0, quotient = 0;
+    double sum = 0, most[records] = {};
+    int negative = 0;
     each_row([&](int, int row) {
         for (int team = 0; team < band_teams; ++team) {
             const ChainShared& shared = chain_shared()[team];
             sum += natural_log(shared.mantissa[row]) + shared.exponent[row] * logarithm_of_two;
-            if (shared.quotient[row] > quotient) quotient = shared.quotient[row];
+            for (int k = 0; k < records; ++k) raise_to(most[k], shared.quotient[k * padded + row]);
+            if (has_signs) negative += shared.exponent[padded + row];
         }
     });
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
         sum += shuffle_xor(sum, mask);
-        const double other = shuffle_xor(quotient, mask);
-        if (other > quotient) quotient = other;
+        for (int k = 0; k < records; ++k) raise_to(most[k], shuffle_xor(most[k], mask));
+        if (has_signs) negative += shuffle_xor(negative, mask);
     }
     if (lane_index() != 0) return;
     buffer<double>(args, Offset::block_log_determinant(args))[block_index(args, member, block)] = sum;
-    buffer<double>(args, Offset::reduction(args))[block_index(args, member, block)] = quotient;
+    for (int k = 0; k < records; ++k) record_of(args, k)[block_index(args, member, block)] = most[k];
+    if (has_signs) negatives_of(args)[block_index(args, member, block)] = negative;
 }

@@ -90,16 +90,17 @@ TRIFOLD_DEVICE void solve_tile(int t, Rows& rows, const TileLines& of, real (*ru
     }
 }
 
-/* Solutions out to X. */
-template <bool Forward>
+/* Solutions out to X; forward, with the signs of pivot_of(row). */
+template <bool Forward, class Pivot>
 TRIFOLD_DEVICE void store_solved(const real (*solved)[padded], const trifold_args& args, trifold_int member, trifold_int block,
-                                 Columns columns) {
+                                 Columns columns, const Pivot& pivot_of) {
     each_row([&](int, int row) {
         if (row >= stored_rows(args, block)) return;
 #pragma unroll
         for (int c = 0; c < columns_at_once; ++c) {
             if (c >= columns.count) continue;
-            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, columns.first + c)] = solved[c][row];
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, row, columns.first + c)] =
+                has_signs && Forward ? by_sign(solved[c][row], pivot_of(row)) : solved[c][row];
             if (!Forward) watch(args, member, Result::solution, solved[c][row]);
         }
     });

@@ -1,9 +1,9 @@
 /* Shared memory of variant chains: of a chain that is factored, and of one that is swept.
  * The generator includes this text too: it counts the bytes that a launch asks for. Units also get the structures that are counted. */
 
-TRIFOLD_SIZE long long chain_bytes(long long padded, long long lower_leading, long long columns, long long real) {
+TRIFOLD_SIZE long long chain_bytes(long long padded, long long lower_leading, long long columns, bool has_signs, long long real) {
     const long long pivots = 24, chain = 40, gate = 8, arrivals = 16 * 4, flags = 8;
-    const long long sums = (3 * 8 + 4) * padded + 8 * columns * padded, inverse = 8 * padded;
+    const long long sums = (3 * 8 + 4 + (has_signs ? 4 * 8 + 4 : 0)) * padded + 8 * columns * padded, inverse = 8 * padded;
     return pivots + chain + gate + arrivals + flags + sums +
            (inverse + 2 * padded + 3 * columns * padded + 2 * lower_leading * padded) * real;
 }
@@ -27,11 +27,13 @@ struct ChainShared {
     trifold_gate gate;                   /* opens when a coupling has come */
     unsigned arrivals[16];               /* counts of arrivals at the named barriers */
     bool slowly;                         /* the tile's pivots need every test */
-    alignas(16) double diagonal[padded]; /* pivots */
+    /* Pivots; where they have both signs, the sums of this front's rows, and those that come for the next one's. */
+    alignas(16) double diagonal[has_signs ? 3 * padded : padded];
     /* Sums of each row over the whole chain: the product of its pivots, as a number between 1 and 2 and an exponent; the largest quotient
-     * of an entry and its pivot; the squares of y. */
-    double mantissa[padded], quotient[padded];
-    int exponent[padded];
+     * of an entry and its pivot; the squares of y. Where pivots have both signs, also the largest sum, the largest entry, and the number of
+     * negative pivots. */
+    double mantissa[padded], quotient[has_signs ? 3 * padded : padded];
+    int exponent[has_signs ? 2 * padded : padded];
     double squares[columns_at_once][padded];
     alignas(16) real inverse[tiles][64]; /* inverses of L's diagonal tiles, row-major */
     real reciprocal[padded];             /* reciprocals of L's diagonal */
@@ -42,7 +44,7 @@ struct ChainShared {
     alignas(16) real pulled[lower_leading * padded]; /* the original coupling as it is in memory, then R */
 };
 static_assert(band_teams * sizeof(ChainShared) == SharedBytes::factor &&
-                  sizeof(ChainShared) == chain_bytes(padded, lower_leading, columns_at_once, sizeof(real)),
+                  sizeof(ChainShared) == chain_bytes(padded, lower_leading, columns_at_once, has_signs, sizeof(real)),
               "host and device disagree");
 TRIFOLD_DEVICE real* inverse_of(ChainShared& shared, int t) { return shared.inverse[t]; }
 /* Each team has its own. */

@@ -156,12 +156,13 @@ TRIFOLD_DEVICE void sweep_columns(const Sweep<Forward>& sweep) {
                 if (has_copier) lines[0] = lines[1];
             }
             warp_sync();
-            store_solved<Forward>(shared.solved, sweep.args, sweep.member, sweep.block(front), sweep.columns);
+            const auto pivot = [&](int row) { return block[row * (factor_leading + 1)]; };
+            store_solved<Forward>(shared.solved, sweep.args, sweep.member, sweep.block(front), sweep.columns, pivot);
             if (Forward)
                 each_row([&](int q, int row) {
 #pragma unroll
                     for (int c = 0; c < columns_at_once; ++c)
-                        if (row < block_size) squares[q][c] += square_of(shared.solved[c][row]);
+                        if (row < block_size) squares[q][c] += square_of(shared.solved[c][row], has_signs ? pivot(row) : real(1));
                 });
         }
         sweep.end(pieces, p);

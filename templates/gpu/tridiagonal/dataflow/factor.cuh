@@ -35,8 +35,9 @@
 #include "gpu/tridiagonal/dataflow/panel.cuh"
 #include "gpu/tridiagonal/dataflow/stack.cuh"
 
-/* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. */
-TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
+/* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. Where there are sums of rows, they take its squares; of its
+ * own rows a lane has them. */
+TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t, real* sums = nullptr, real squares = 0) {
 #pragma unroll 1
     for (int r = t * 8 + thread_index() % warp_lanes; r < padded; r += warp_lanes) {
         const bool own = r < t * 8 + 8;
@@ -44,6 +45,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t) {
         const int step = own ? 1 : lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[r + (t * 8 + c) * padded] = from[c * step];
+        if (has_signs && sums != nullptr) sums[r] += own ? squares : squares_of_row(from, step, 8);
     }
 }
 
@@ -60,7 +62,8 @@ TRIFOLD_DEVICE void each_rider(const FrontShared& shared, const trifold_args& ar
         for (int k = 0; k < padded; k += 4)
 #pragma unroll
             for (int q = 0; q < 4; ++q)
-                sum[q] += shared.stacked[row + (k + q) * stacked_leading] * shared.lower[padded + c + (k + q) * lower_leading];
+                sum[q] += shared.stacked[row + (k + q) * stacked_leading] *
+                          by_sign(shared.lower[padded + c + (k + q) * lower_leading], shared.diagonal, k + q);
         use(row < padded, (sum[0] + sum[1]) + (sum[2] + sum[3]), row % padded, c);
     }
 }
@@ -77,7 +80,7 @@ TRIFOLD_DEVICE void report_quadratics(const FrontShared& shared, const trifold_a
     for (int c = front_thread() / warp_lanes; c < args.columns; c += warps) {
         double sum = 0;
         for (int r = thread_index() % warp_lanes; r < block_size; r += warp_lanes)
-            sum += square_of(shared.lower[padded + c + r * lower_leading]);
+            sum += square_of(shared.lower[padded + c + r * lower_leading], has_signs ? shared.diagonal[r] : real(1));
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (thread_index() % warp_lanes == 0)
             buffer<double>(args, Offset::block_quadratic(args))[block_index(args, member, block) * max_columns + c] = sum;
@@ -152,6 +155,16 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
     }
 }
 
+/* Reports pivots of both signs, by one of the pivots' warps, when the other has all its squares and other fronts have left theirs. */
+TRIFOLD_DEVICE void report_signs(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool reports) {
+    if (!reports) return arrive(shared, pivot_barriers, (tiles - 1) % 2);
+    if (pivot_warps > 1) meet(shared, pivot_barriers, (tiles - 1) % 2);
+    if (gets_messages(front)) await_fronts(args, member, front.run, left_child(front), right_child(args, front));
+    report_signed(args, member, front.block, shared.diagonal, [&](int r) {
+        return static_cast<double>(shared.diagonal[padded + r] + shared.diagonal[2 * padded + r]) + pulled_squares(args, member, front, r);
+    });
+}
+
 /* D, by the pivots' warps. */
 TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool ends) {
     if (ends && is_last(front) && front_thread() == 0)
@@ -167,11 +180,14 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
     real* const to = factor_of(args, member, front.block);
 #pragma unroll 1
     for (int t = warp; t < tiles; t += pivot_warps) {
-        factor_column_tile(shared, t);
-        store_column_tile(shared, to, t);
+        const real squares = factor_column_tile(shared, t);
+        store_column_tile(shared, to, t, shared.diagonal + padded * (1 + warp), squares);
     }
-    if (warp == (tiles - 1) % pivot_warps)
-        report_diagonal(args, member, front.block, shared.diagonal, shared.entry); /* it has met the other */
+    const bool reports = warp == (tiles - 1) % pivot_warps; /* it has met the other */
+    if constexpr (has_signs)
+        report_signs(shared, args, member, front, reports);
+    else if (reports)
+        report_diagonal(args, member, front.block, shared.diagonal, shared.entry);
 }
 
 /* Factors a claimed front. `ends`: the backward sweep begins early, so the last front solves its own right-hand sides. */

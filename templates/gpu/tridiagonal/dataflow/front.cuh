@@ -76,7 +76,7 @@ TRIFOLD_DEVICE auto& element(P& patch, int k) {
 TRIFOLD_DEVICE int patch_row(int k) { return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k; }
 TRIFOLD_DEVICE int patch_column(int k) { return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4; }
 
-/* patches += Sign times the band at `a` times the strips from `b` on, over `depth` columns. Strips from `count` on do not exist. A strip's
+/* patches += Sign times the band at `a` times the strips from `b` on, which have marks, over `depth` columns. Strips from `count` on do not exist. A strip's
  * results beyond `Columns` columns are not used. If a band is half padding (not `whole`), its first half is taken twice, and the second
  * result is not used. */
 template <int Sign, int Quads, int Columns, int Strips>
@@ -98,7 +98,7 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
                 if (strip >= count) continue;
                 product others[Quads];
 #pragma unroll
-                for (int i = 0; i < Quads; ++i) others[i] = static_cast<product>(b[strip * Columns + (k + 4 * i) * b_leading]);
+                for (int i = 0; i < Quads; ++i) others[i] = static_cast<product>(turned(b[strip * Columns + (k + 4 * i) * b_leading]));
                 tensor_multiply<Quads>(patches[strip].at, lines, others);
             }
         }
@@ -111,7 +111,7 @@ TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a
             for (int v = 0; v < 4 / vector_width; ++v) load_vector(line[v], a + v * vector_width + k * a_leading);
 #pragma unroll
             for (int strip = 0; strip < Strips; ++strip) {
-                const real other = strip < count ? Sign * b[strip * Columns + k * b_leading] : real(0);
+                const real other = strip < count ? Sign * turned(b[strip * Columns + k * b_leading]) : real(0);
 #pragma unroll
                 for (int v = 0; v < 4; ++v) element(patches[strip], v) += line[v / vector_width][v % vector_width] * other;
             }

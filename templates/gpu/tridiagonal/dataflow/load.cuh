@@ -88,6 +88,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
             wait_copies<0>();
         }
         meet_crew<By>(shared);
+        if (has_signs && is_ring && last && is_last(front)) add_cross_squares(shared, r, g, leading, worker, workers);
         each_lower_square<By>(sums, [&](BandSquare& sum, int row, int column) {
             const bool whole = row + 8 < padded;
             const int count = column + 16 <= padded ? square_strips : 1;
@@ -270,6 +271,7 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, tr
     if (front.next < 0) clear_rows(shared.stacked);
     if (front.behind < 0) clear_rows(shared.stacked + padded);
     if (Riders) load_riders(shared.lower, args, member, front.block);
+    for (int r = front_thread(); has_signs && r < 2 * padded; r += threads) shared.diagonal[padded + r] = 0;
     start_pivots(shared.pivots, args, member, front.block);
     wait_copies<0>();
     block_sync();

@@ -194,6 +194,12 @@ TRIFOLD_DEVICE void multiply_pivot(PivotShare& share, const real* columns, const
     }
 }
 
+/* Adds what the squares of the tip's rows have in common, where R and G of one front are panels to it. */
+TRIFOLD_DEVICE void add_cross_squares(FrontShared& shared, const real* r, const real* g, int leading, int worker, int workers) {
+    for (int row = worker; row < padded; row += workers)
+        for (int k = 0; k < padded * leading; k += leading) shared.diagonal[padded + row] += 2 * r[row + k] * g[row + k];
+}
+
 /* Receives the last pair's updates of D, by the pivots' warps. Each receives the part that it needs. */
 TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front) {
     PivotShare pivots{};
@@ -205,6 +211,8 @@ TRIFOLD_DEVICE void receive_pivots(FrontShared& shared, const trifold_args& args
         if (is_ring && is_last(front)) multiply_pivot(pivots, left, right), multiply_pivot(pivots, right, left);
     });
     meet(shared, pulled_barrier);
+    if (has_signs && is_ring && is_last(front) && front_thread() < warp_lanes)
+        add_cross_squares(shared, left_of(shared), right_of(shared), pulled_leading, front_thread(), warp_lanes);
     each_pivot(pivots, shared, [](product value, real& at) { at = static_cast<real>(static_cast<product>(at) + value); });
     warp_sync();
 }

@@ -64,7 +64,7 @@ TRIFOLD_DEVICE void update_rows(real (&a)[Sets][8], real* rows, int leading, int
                         real v[vector_width];
                         load_vector(v, m + k * lower_leading + c);
 #pragma unroll
-                        for (int e = 0; e < vector_width; ++e) a[q][c + e] -= own * v[e];
+                        for (int e = 0; e < vector_width; ++e) a[q][c + e] -= own * turned(v[e]);
                     }
                 }
         }
@@ -109,7 +109,7 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
             for (int e = 0; e < vector_width; ++e)
                 if (k + e <= c) sum += a[0][k + e] * v[e];
         }
-        a[0][c] = sum;
+        a[0][c] = panel_entry(sum, shared.diagonal[t * 8 + c]);
     }
     if (lane < limit) {
 #pragma unroll
@@ -119,8 +119,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 }
 
 /* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes
- * that inverse of the identity, which stands in the lanes of the tile's own rows. */
-TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
+ * that inverse of the identity, which stands in the lanes of the tile's own rows. Returns the squares in the tile's row of this lane. */
+TRIFOLD_DEVICE real factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t,
                           [&] { meet(shared, pivot_barriers, (t - 1) % 2); });
@@ -144,16 +144,24 @@ TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
                 if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
     }
     real* const pivots = shared.diagonal + t * 8;
+    real squares = 0;
     if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), KeptAs<real>{pivots, nullptr})) {
+        if constexpr (has_signs) {
+            squares = squares_in_tile(d, lane);
+#pragma unroll
+            for (int q = 0; q < row_sets; ++q) finish_row(a[q], d, (lane + q * warp_lanes) / 8 == t);
+        }
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
         eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, KeptAs<real>{pivots, shared.reciprocal + t * 8});
+        if (has_signs && lane < 8) squares = squares_of_row(own + t * 8 + lane, lower_leading, lane);
         invert_tile<lower_leading>(shared, t);
     }
     warp_sync();
     if (t + 1 < tiles) arrive(shared, pivot_barriers, t % 2);
     arrive(shared, tile_barriers, t);
+    return squares;
 }
 
 /* Column tile t of the right-hand sides, by one warp. */
@@ -169,6 +177,7 @@ TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, tr
     real* to = nullptr;
     if (row < padded && front.next >= 0) to = next_of(args, member, front.block) + row;
     if (row >= padded && row < 2 * padded && front.behind >= 0) to = behind_of(args, member, front.block) + row - padded;
+    real squares = 0;
 #pragma unroll 1
     for (int t = 0; t < tiles; ++t) {
         real a[1][8];
@@ -177,6 +186,8 @@ TRIFOLD_DEVICE void solve_rows(FrontShared& shared, const trifold_args& args, tr
 #pragma unroll
             for (int c = 0; c < 8; ++c) to[(t * 8 + c) * padded] = a[0][c];
         }
+        if constexpr (has_signs) squares += squares_of_row(a[0], 1, 8);
         if (Riders && first == 0) solve_riders(shared, t);
     }
+    if (has_signs && to != nullptr) squares_of(args, member, front.block, row < padded ? 1 : 0)[row % padded] = squares;
 }

@@ -193,6 +193,7 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
                 [&](const real* v) { return sum_of_eight(shared.lower + row + t * 8 * lower_leading, lower_leading, v, lower_leading); });
         }
         follows = false;
+        if (owns) value = by_sign(value, shared.diagonal, row);
         if (exists && ends && is_last(front))
             end_sweep(value, c, shared, args, member, front, fed || shared.pivots.failed_row >= 0);
         else if (owns && row < stored_rows(args, front.block))
@@ -201,11 +202,13 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
     }
 }
 
-/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. */
+/* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. The bands have products with the inverse,
+ * R S and G S. */
 template <bool Riders>
 TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front,
                                 RiderLook& look) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
+    real squares[2][2] = {};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
@@ -219,7 +222,13 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
             multiply_patch<1>(solved, stack.bands[band].columns[t], b);
             stack.bands[band].columns[t] = solved;
 #pragma unroll
-            for (int k = 0; k < 4; ++k) values[band][k] = static_cast<real>(element(solved, k));
+            for (int k = 0; k < 4; ++k) {
+                values[band][k] = static_cast<real>(element(solved, k));
+                if constexpr (has_signs) {
+                    values[band][k] = panel_entry(values[band][k], shared.diagonal[t * 8 + patch_column(k)]);
+                    squares[band][k / 2] += values[band][k] * values[band][k];
+                }
+            }
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)
@@ -237,6 +246,13 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
             if (out[band].to != nullptr)
                 each_of(values[band], stack.bands[band].whole, t, [&](real value, int r, int c) { out[band].to[r + c * padded] = value; });
     }
+    if constexpr (has_signs)
+        each_index<2, 2, 1>([&](int band, int half, int) {
+            const Band& of = stack.bands[band];
+            const real sum = sum_of_row(squares[band][half]);
+            if (out[band].to != nullptr && tensor_depth() == 0 && (half == 0 || of.whole))
+                squares_of(args, member, front.block, of.ahead ? 1 : 0)[of.row + half * 8 + tensor_column()] = sum;
+        });
 }
 
 /* use(value, row, c) for R y and G y, which the neighbours subtract from their right-hand sides c. */
@@ -254,7 +270,8 @@ TRIFOLD_DEVICE void each_rider(const Stack& stack, const FrontShared& shared, co
 #pragma unroll
                 for (int k = 0; k < 4; ++k)
                     sum[k / 2] += static_cast<real>(element(band.columns[t], k)) *
-                                  shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading];
+                                  by_sign(shared.lower[padded + c + (t * 8 + patch_column(k)) * lower_leading], shared.diagonal,
+                                          t * 8 + patch_column(k));
 #pragma unroll
             for (int i = 0; i < 2; ++i) sum[i] += shuffle_xor(sum[i], 1), sum[i] += shuffle_xor(sum[i], 2);
             if (tensor_depth() < 2 && (band.whole || tensor_depth() == 0))

@@ -206,13 +206,16 @@ TRIFOLD_DEVICE void solve_upper(SweepShared& shared, int columns, const Deliver&
     }
 }
 
-TRIFOLD_DEVICE void store_solution(const real (*values)[2 * padded], const trifold_args& args, trifold_int member, trifold_int block,
+/* An element of the forward sweep's solution, and the entry of L's inverse that has the sign of its pivot. */
+TRIFOLD_DEVICE real pivot_at(const SweepShared& shared, int r) { return shared.factor[r * (factor_leading + 1)]; }
+TRIFOLD_DEVICE real solution_at(const SweepShared& shared, int c, int r) { return by_sign(shared.solved[c][r], pivot_at(shared, r)); }
+TRIFOLD_DEVICE void store_solution(const SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block,
                                    Columns columns) {
 #pragma unroll 1
     for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads) {
         const int r = e % padded, c = e / padded;
         if (r < stored_rows(args, block))
-            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = values[c][r];
+            static_cast<real*>(args.x)[rhs_at(args.x_strides, member, block, r, columns.first + c)] = solution_at(shared, c, r);
     }
 }
 
@@ -223,7 +226,7 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r]);
+        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r], has_signs ? pivot_at(shared, r) : real(1));
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }
@@ -246,7 +249,7 @@ TRIFOLD_DEVICE void send_running(const SweepShared& shared, const trifold_args& 
     if constexpr (overlaps) {
         trifold_word* to = forward_words(args, member, front.block) + columns.first * padded * message_words;
         for (int e = sweep_thread(); e < padded * columns.count; e += sweep_threads)
-            send(to + e * message_words, shared.solved[e / padded][e % padded], front.run);
+            send(to + e * message_words, solution_at(shared, e / padded, e % padded), front.run);
     }
 }
 TRIFOLD_DEVICE void receive_running(SweepShared& shared, const trifold_args& args, trifold_int member, trifold_int block, Columns columns) {
@@ -362,7 +365,7 @@ TRIFOLD_DEVICE void sweep_forward(SweepShared& shared, const trifold_args& args,
         if (sends)
             send_running(shared, args, member, front, columns);
         else
-            store_solution(shared.solved, args, member, front.block, columns);
+            store_solution(shared, args, member, front.block, columns);
         store_quadratic(shared, args, member, front.block, columns);
     }
 }

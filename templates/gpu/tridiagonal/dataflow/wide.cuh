@@ -85,10 +85,15 @@ TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, co
     }
 }
 
-/* Stores elements of R or G to a block of the workspace. */
-TRIFOLD_DEVICE auto to_block(real* to) {
+/* Computes R or G, out to a block of the workspace, and the squares of its rows. */
+TRIFOLD_DEVICE void leave_panel(Bands& bands, const WideShared& shared, real* to, real* squares_to) {
     to += patch_place(padded);
-    return [to](int r, int c, real value) { to[r + c * padded] = value; };
+    RowSquares squares;
+    solve_bands(bands, shared, [&](int r, int c, real value) {
+        to[r + c * padded] = value;
+        squares.add(r, value);
+    });
+    squares.leave([&](int row, real sum) { squares_to[row] = sum; });
 }
 
 /* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which D's last update from the
@@ -107,14 +112,14 @@ TRIFOLD_DEVICE void solve_couplings(Bands& bands, WideShared& shared, const trif
         else
             pull_block(shared.pulled, next_of(args, member, left_child(front)));
     }
-    if (front.next >= 0) solve_bands(bands, shared, to_block(next_of(args, member, front.block)));
+    if (front.next >= 0) leave_panel(bands, shared, next_of(args, member, front.block), squares_of(args, member, front.block, 1));
     if (front.behind < 0) return;
     pulled_all();
     if (front.level == 0)
         take_original<false, lower_leading>(bands, shared);
     else
         multiply_coupling(bands, shared, behind_of(args, member, left_child(front)));
-    solve_bands(bands, shared, to_block(behind_of(args, member, front.block)));
+    leave_panel(bands, shared, behind_of(args, member, front.block), squares_of(args, member, front.block, 0));
 }
 
 /* Fetches D's diagonal, and the terms that are added to it, for the warp that reports it in the end. */
@@ -139,6 +144,12 @@ TRIFOLD_FUNCTION void report_small(const WideShared& shared, const trifold_args&
     report_diagonal(args, member, block, shared.diagonal, shared.entry);
 }
 
+TRIFOLD_FUNCTION void report_signs(const WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int level) {
+    const Front front{block, -1, -1, 0, level, 0};
+    report_signed(args, member, block, shared.diagonal,
+                  [&](int r) { return shared.diagonal[padded + r] + pulled_squares(args, member, front, r); });
+}
+
 /* D is needed first. Where ptxas finds few registers, those that wait for D make those of the copies spill; then the couplings come
  * first. */
 TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
@@ -151,6 +162,7 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
     const Front& front = shares_front ? shared.front : claimed;
     start_dependents(); /* when these begin, every front of this launch is resident */
     fetch_report(shared, args, member, front.block);
+    for (int r = band_thread(); has_signs && r < padded; r += band_threads) shared.diagonal[padded + r] = 0;
     Bands bands;
     if (!diagonal_first && front.level == 0) start_couplings(shared, args, member, front);
     load_bands(bands, args, member, front.block);
@@ -172,7 +184,9 @@ TRIFOLD_DEVICE void factor_wide(const trifold_args& args, trifold_int member) {
         solve_couplings(bands, shared, args, member, front);
     band_sync();
     if (band_thread() / warp_lanes == band_warps - 1) { /* while stores are in flight */
-        if (padded > 16 && !(has_views && (args.diagonal != nullptr || args.shift != nullptr)))
+        if constexpr (has_signs)
+            report_signs(shared, args, member, front.block, front.level);
+        else if (padded > 16 && !(has_views && (args.diagonal != nullptr || args.shift != nullptr)))
             report_wide(shared, buffer<double>(args, Offset::block_log_determinant(args)) + block_index(args, member, front.block),
                         buffer<double>(args, Offset::reduction(args)) + block_index(args, member, front.block));
         else

@@ -36,7 +36,8 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
 
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
- * is above the floor and of a size that the products of three of its like do not overflow. */
+ * is above the floor and of a size that the products of three of its like do not overflow. Where pivots have both signs, these are roots
+ * of their sizes, and both ways to the second pivot must find the same sign. */
 template <int Sets, class T = double>
 TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
@@ -45,29 +46,53 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 #pragma unroll
     for (int c = 0; c < 8; c += 2) {
         const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
-        const real minor = p * (p * q - b * b), guess = approximate_rsqrt(minor);
-        const real scale = quick_rsqrt(p), second = corrected_rsqrt(minor, guess, guess * p), l = b * scale, r = q - l * l;
-        stands = stands && p >= lowest && r >= lowest && is_below(p, most) && is_below(r, most);
-        if (thread_index() % warp_lanes == 0) kept.keep(c, p, scale), kept.keep(c + 1, r, second);
+        const real signed_minor = p * (p * q - b * b), minor = by_sign(signed_minor, signed_minor), size = by_sign(p, p);
+        const real guess = approximate_rsqrt(minor);
+        const real scale = quick_rsqrt(size), second = corrected_rsqrt(minor, guess, guess * size), l = b * scale;
+        const real r = q - l * by_sign(l, p), other = by_sign(r, r);
+        stands = stands && size >= lowest && other >= lowest && is_below(size, most) && is_below(other, most);
+        if constexpr (has_signs) stands = stands && (signed_minor < 0) == (r < 0) && minor >= least * least * least && minor <= largest;
+        if (thread_index() % warp_lanes == 0) kept.keep(c, p, by_sign(scale, p)), kept.keep(c + 1, r, by_sign(second, r));
+        const real turned = by_sign(l, p);
+        if constexpr (has_signs) d[c + 1][c] = l, d[c + 1][c + 1] = r; /* callers look at L and at signs */
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
             d[k][c] *= scale;
-            d[k][c + 1] = (d[k][c + 1] - d[k][c] * l) * second;
+            d[k][c + 1] = (d[k][c + 1] - d[k][c] * turned) * second;
         }
 #pragma unroll
         for (int s = 0; s < Sets; ++s) {
             a[s][c] *= scale;
-            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
+            a[s][c + 1] = (a[s][c + 1] - a[s][c] * turned) * second;
         }
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
+            const real x = by_sign(d[k][c], p), y = by_sign(d[k][c + 1], r);
 #pragma unroll
-            for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * d[k][c]) - d[i][c + 1] * d[k][c + 1];
+            for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * x) - d[i][c + 1] * y;
 #pragma unroll
-            for (int s = 0; s < Sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
+            for (int s = 0; s < Sets; ++s) a[s][k] = (a[s][k] - a[s][c] * x) - a[s][c + 1] * y;
         }
     }
     return stands;
+}
+
+/* A lane's row after that, as others find it: of L with marks, or instead of the identity of the inverse. */
+TRIFOLD_DEVICE void finish_row(real (&a)[8], const real (&d)[8][8], bool of_identity) {
+#pragma unroll
+    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_sign(a[c], d[c][c]) : marked(a[c], d[c][c]);
+}
+/* The squares left of the diagonal in a row of the tile. */
+TRIFOLD_DEVICE real squares_in_tile(const real (&d)[8][8], int row) {
+    real sum = 0;
+#pragma unroll
+    for (int r = 1; r < 8; ++r) {
+        real own = 0;
+#pragma unroll
+        for (int c = 0; c < r; ++c) own += d[r][c] * d[r][c];
+        if (r == row) sum = own;
+    }
+    return sum;
 }
 
 /* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that
@@ -84,18 +109,18 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
         const bool raised = pivot < floor && pivot >= -largest && may_be_raised(pivots, row + j);
         if (raised) pivot = floor;
         const bool passes = is_pivot(pivot);
-        const real scale = passes ? inverse_sqrt(pivot) : static_cast<real>(not_a_number());
+        const real scale = passes ? inverse_sqrt(by_sign(pivot, pivot)) : static_cast<real>(not_a_number());
         warp_sync();
         if (lane == 0) {
             if (!passes && pivots.failed_row < 0) pivots.failed_row = row + j;
             pivots.floors += static_cast<int>(raised);
             column[j] = pivot * scale;
-            kept.keep(j - first, pivot, scale);
+            kept.keep(j - first, pivot, by_sign(scale, pivot));
         }
-        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] *= scale;
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] = marked(column[r] * scale, pivot);
         warp_sync();
         for (int r = j + 1 + lane; r < end; r += warp_lanes)
-            for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * column[k];
+            for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * by_sign(column[k], pivot);
         warp_sync();
     }
 }

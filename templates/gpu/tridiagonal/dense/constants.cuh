@@ -15,14 +15,55 @@ constexpr int padded = TRIFOLD_PADDED;
 [[maybe_unused]] constexpr bool has_signs = TRIFOLD_SIGNS;
 /* Whether A is a general matrix, A = L U; and whether signs of pivots are counted, and the growth of the factor is watched. */
 [[maybe_unused]] constexpr bool is_general = TRIFOLD_GENERAL, has_inertia = has_signs || is_general;
+/* `value` with another sign where bit 31 of `bits` is set. Signs are bits here, since comparisons take longer. */
+template <class T>
+TRIFOLD_DEVICE T turned_by(T value, unsigned bits) {
+    unsigned words[sizeof(T) / 4];
+    copy_bits(words, value);
+    words[sizeof(T) / 4 - 1] ^= bits & 0x80000000u;
+    copy_bits(value, words);
+    return value;
+}
 /* `value` times the sign of a pivot, or of the diagonal entry of L that is made of it. */
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, P pivot) {
-    return has_signs && pivot < 0 ? -value : value;
+    if constexpr (!has_signs) return value;
+    unsigned words[sizeof(P) / 4];
+    copy_bits(words, pivot);
+    return turned_by(value, words[sizeof(P) / 4 - 1]);
 }
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
-    return has_signs && pivots[k] < 0 ? -value : value;
+    if constexpr (!has_signs) return value;
+    return by_sign(value, pivots[k]);
+}
+/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else comes
+ * with them. Zeros need none. marked() gives `value` that sign to carry; turned() is a number times the sign that it carries. */
+template <class T, class P>
+TRIFOLD_DEVICE T marked(T value, P pivot) {
+    if (!has_signs || value == 0) return value;
+    unsigned words[sizeof(T) / 4], of[sizeof(P) / 4];
+    copy_bits(words, value), copy_bits(of, pivot);
+    words[0] = (words[0] & ~1u) | of[sizeof(P) / 4 - 1] >> 31;
+    copy_bits(value, words);
+    return value;
+}
+template <class T>
+TRIFOLD_DEVICE T turned(T value) {
+    if constexpr (!has_signs) return value;
+    unsigned words[sizeof(T) / 4];
+    copy_bits(words, value);
+    return turned_by(value, words[0] << 31);
+}
+/* A number of a panel, of what the product with the inverse of L's tile, transposed, is. */
+template <class T, class P>
+TRIFOLD_DEVICE T panel_entry(T product, P pivot) {
+    return marked(by_sign(product, pivot), pivot);
+}
+/* `value` times the sign of pivot k, of which `negative` has a bit where it is -1. */
+template <class T>
+TRIFOLD_DEVICE T by_bit(T value, unsigned negative, int k) {
+    return has_signs ? turned_by(value, negative << (31 - k)) : value;
 }
 
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */

@@ -94,13 +94,6 @@ TRIFOLD_DEVICE void update_tile(real* panel, int leading, const double* pivots, 
     warp_sync();
 }
 
-/* The sum of the squares of a row. */
-TRIFOLD_DEVICE real squares_of_row(const real* row, int leading, int columns) {
-    real sum = 0;
-#pragma unroll 4
-    for (int k = 0; k < columns; ++k) sum += row[k * leading] * row[k * leading];
-    return sum;
-}
 /* Adds the squares left of the diagonal tiles. Ends with the sums visible to all threads. */
 template <int w>
 TRIFOLD_DEVICE void add_squares(double* sums, const real* factor, int leading, int size) {

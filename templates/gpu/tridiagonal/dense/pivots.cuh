@@ -9,6 +9,19 @@ struct Pivots {
     int floors;     /* pivots raised */
 };
 
+/* The sum of the squares of a row. */
+TRIFOLD_DEVICE real squares_of_row(const real* row, int leading, int columns) {
+    real sum = 0;
+#pragma unroll 4
+    for (int k = 0; k < columns; ++k) sum += row[k * leading] * row[k * leading];
+    return sum;
+}
+/* The sum over the four lanes that have a row. */
+TRIFOLD_DEVICE real sum_of_row(real sum) {
+    sum += shuffle_xor(sum, 1);
+    return sum + shuffle_xor(sum, 2);
+}
+
 /* Whether a row's pivot may be raised: the identity's may not. */
 TRIFOLD_DEVICE bool may_be_raised(const Pivots& pivots, int row) {
     return has_views ? row < static_cast<int>(pivots.rows) : row < block_size;

@@ -21,10 +21,11 @@ TRIFOLD_DEVICE void multiply_rows(real (&sum)[strip][vector_width], const real* 
     }
 }
 
-/* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. */
+/* part[c][q] += the product of `Depth` columns of the q-th vector of rows of a, `apart` from one to the next, and row c of b. `negative`
+ * has a bit for each column whose pivot is. */
 template <int Depth, int Columns, int Rows>
 TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], const real* a, int apart, int a_leading, const real* b,
-                                    int b_leading) {
+                                    int b_leading, unsigned negative = 0) {
 #pragma unroll 4
     for (int k = 0; k < Depth; ++k) {
         real x[Rows][vector_width], y[Columns / vector_width][vector_width];
@@ -33,11 +34,13 @@ TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], c
 #pragma unroll
         for (int q = 0; q < Columns / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * b_leading);
 #pragma unroll
-        for (int c = 0; c < Columns; ++c)
+        for (int c = 0; c < Columns; ++c) {
+            const real other = by_bit(y[c / vector_width][c % vector_width], negative >> k, 0);
 #pragma unroll
             for (int q = 0; q < Rows; ++q)
 #pragma unroll
-                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
+                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * other;
+        }
     }
 }
 

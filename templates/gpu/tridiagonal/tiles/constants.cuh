@@ -36,6 +36,7 @@ struct TaskOffset {
     OFFSET(ticket, TRIFOLD_OFFSET_TICKET) /* counters from which tasks are claimed */
     OFFSET(flag, TRIFOLD_OFFSET_FLAG)     /* counts of finished tiles */
     OFFSET(halves, TRIFOLD_OFFSET_HALVES) /* panels as pairs of halves */
+    OFFSET(signs, TRIFOLD_OFFSET_SIGNS)   /* which pivots are negative */
     OFFSET(levels, TRIFOLD_OFFSET_LEVELS) /* TaskLevels, where they are no literals */
 };
 

@@ -8,8 +8,11 @@
 /* Outcome of a block's pivots so far. */
 struct Verdict {
     trifold_int failure;
-    int floors;
+    int pivots; /* raised, or negative */
 };
+TRIFOLD_DEVICE int& pivots_of(const trifold_args& args, trifold_int index) {
+    return (has_signs ? negatives_of(args) : buffer<int>(args, Offset::floors(args)))[index];
+}
 
 /* Was any front that contributes to the pivot block a failed one? By one warp. */
 TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
@@ -29,7 +32,7 @@ TRIFOLD_DEVICE bool any_failed(const Work& work, const trifold_args& args) {
 TRIFOLD_DEVICE Verdict verdict_before(const Work& work, const trifold_args& args) {
     if (work.task.column == 0) return {any_failed(work, args) ? fed_by_failure : sound, 0};
     const trifold_int index = block_index(args, work.task.member, work.task.block);
-    return {buffer<trifold_int>(args, Offset::failure(args))[index], buffer<int>(args, Offset::floors(args))[index]};
+    return {buffer<trifold_int>(args, Offset::failure(args))[index], pivots_of(args, index)};
 }
 
 /* Reports the block's outcome including this tile. One thread calls it. */
@@ -39,7 +42,11 @@ TRIFOLD_DEVICE void report_tile(const TileShared& shared, const trifold_args& ar
     const bool failed = before.failure == sound && row >= 0;
     buffer<trifold_int>(args, Offset::failure(args))[index] =
         failed ? (task.level * horizon_of(args) + task.block) * block_size + row : before.failure;
-    buffer<int>(args, Offset::floors(args))[index] = before.floors + shared.pivots.floors;
+    pivots_of(args, index) = before.pivots + (has_signs ? static_cast<int>(shared.signs[edge - 2]) : shared.pivots.floors);
+    if (!has_signs) return;
+    trifold_int* signs = signs_of(args, task.member, task.block, task.column);
+#pragma unroll
+    for (int c = 0; c < edge; c += stage_columns, signs += 2) signs[0] = shared.signs[edge - 1] >> c, signs[1] = shared.signs[edge - 1];
 }
 
 /* The diagonal tile, which stands in shared memory, factored and inverted. */
@@ -51,7 +58,7 @@ TRIFOLD_FUNCTION void factor_diagonal(TileShared& shared, const trifold_args& ar
     if (reports) before = verdict_before(shared.work, args);
     start_pivots(shared.pivots, args, task.member, task.block);
     real* to = factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column);
-    invert_tile(shared.memory, task.column * edge, shared.pivots, shared.diagonal, to);
+    invert_tile(shared.memory, task.column * edge, shared.pivots, shared.diagonal, shared.signs + edge - 1, to);
     if (thread_index() == threads - 1) report_tile(shared, args, before);
 }
 
@@ -69,6 +76,7 @@ TRIFOLD_DEVICE void divide_tile(Part& part, TileShared& shared, const trifold_ar
     part.clear();
     if (!is_padded || !is_idle(task))
         multiply_tiles(part, shared.memory, inverse, use_tensor ? warp_column(thread_index()) + warp_columns : edge);
+    if (has_signs) turn_columns(part, signs_of(args, task.member, task.block, task.column)[1]);
 }
 
 /* The tile times that inverse, where it comes in stages. The tile stands in the memory of the stages after it. */
@@ -85,13 +93,16 @@ TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline,
     block_sync();
     part.clear();
     const bool idle = is_padded && is_idle(shared.work.task);
+    trifold_int signs = 0;
 #pragma unroll 1
     for (unsigned k = 0; k < parts; ++k) {
         wait_full(shared, pipeline.now);
+        if (has_signs) signs = shared.signs[2 * (pipeline.now % stages) + 1];
         const int left = use_tensor ? warp_column(thread_index()) + warp_columns - static_cast<int>(k) * columns : edge; /* zeros beyond */
         if (!idle) multiply_tiles(part, stage_at(shared, tile_stage + k), stage_at(shared, pipeline.now), left < columns ? left : columns);
         leave_stage(shared, pipeline.now++);
     }
+    if (has_signs) turn_columns(part, signs);
 }
 
 /* part += products of the sources from `first` on, which have not been started. */
@@ -128,6 +139,7 @@ TRIFOLD_DEVICE void factor_tile(Pipeline& pipeline, TileShared& shared, const tr
     find_sources(shared.work, args);
     Part part;
     Cursor cursor;
+    if (has_signs && is_pivots(task)) start_signs(shared);
     const bool apart = is_apart(args, task);
     int added = 0;
     if (has_bulk_copies && !apart) start_stages(cursor, pipeline, 0, shared, args);
@@ -183,8 +195,15 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
         fence_shared_copies(); /* the next task's copies overwrite what this one has written */
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
         const int first = static_cast<int>(column) * edge, left = block_size - first;
-        if (reports) /* no other task waits for it */
-            report_diagonal(args, left < edge ? left : edge, shared.diagonal, block_index(args, member, block) * log_parts + column,
-                            [&](int r) { return given_entry(args, member, block, first + r); });
+        const trifold_int place = block_index(args, member, block) * log_parts + column;
+        const auto entry = [&](int r) { return given_entry(args, member, block, first + r); };
+        if (!reports) continue; /* no other task waits for it */
+        if constexpr (has_signs) {
+            const int rows = rows_of(args, member, block) - first;
+            sum_rows(args, rows < edge ? rows : edge, place, log_parts,
+                     [&](int r) { return symmetric_row(shared.diagonal[r], shared.diagonal[edge + r], entry(r)); });
+        } else {
+            report_diagonal(args, left < edge ? left : edge, shared.diagonal, place, entry);
+        }
     }
 }

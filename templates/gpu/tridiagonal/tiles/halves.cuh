@@ -108,11 +108,13 @@ TRIFOLD_DEVICE void store_halves(float* to, Part& part, const float* rows) {
 }
 
 /* The product of operands that came in a stage. */
-TRIFOLD_DEVICE void multiply_stage(Part& part, const float* a, const float* b) { multiply_halves(part, a, b, stage_columns); }
+TRIFOLD_DEVICE void multiply_stage(Part& part, const float* a, const float* b, unsigned) { multiply_halves(part, a, b, stage_columns); }
 #else
 TRIFOLD_DEVICE float scale_of(real) { return 1; }
 TRIFOLD_DEVICE void start_sums(Part& part, const float*, const float*) { part.negate(); }
 TRIFOLD_DEVICE void end_sums(Part&, const float*, const float*) {}
 TRIFOLD_DEVICE void store_halves(real*, Part&, const float*) {}
-TRIFOLD_DEVICE void multiply_stage(Part& part, const real* a, const real* b) { multiply_tiles(part, a, b, stage_columns); }
+TRIFOLD_DEVICE void multiply_stage(Part& part, const real* a, const real* b, unsigned negative) {
+    multiply_tiles(part, a, b, stage_columns, negative);
+}
 #endif

@@ -21,13 +21,39 @@ struct TileShared {
     Pivots pivots;
     trifold_int ready;                        /* the count that the waiting thread has found */
     trifold_gate full[stages], empty[stages]; /* is a stage's copy there, and have all warps multiplied it? */
-    double diagonal[edge];
-    alignas(16) float scales[2][edge];        /* scales of the tile's rows and columns, if halves are multiplied */
+    double diagonal[has_signs ? 2 * edge : edge]; /* pivots, and the sums of rows */
+    union alignas(16) {
+        float scales[2][edge];   /* scales of the tile's rows and columns, if halves are multiplied */
+        trifold_int signs[edge]; /* two words of each stage, and last, how many of the tile's own pivots are negative, and which */
+    };
     alignas(16) real memory[shared_elements]; /* stages of two operands; two tiles; or the diagonal tile above the identity */
 };
 static_assert(sizeof(TileShared) == SharedBytes::factor &&
-                  sizeof(TileShared) == tile_bytes(level_count, edge, stages, stage_columns, sizeof(real)),
+                  sizeof(TileShared) == tile_bytes(level_count, edge, stages, stage_columns, has_signs, sizeof(real)),
               "host and device disagree");
+
+static_assert(!has_signs || (!use_halves && 2 * stages + 2 <= edge), "room for signs");
+
+/* Begins the sums of a tile on the diagonal, and adds the squares of a stage's rows, by the warp that has nothing else to do there. */
+constexpr int starter = warps / 2;
+TRIFOLD_DEVICE void start_signs(TileShared& shared) {
+    if (thread_index() / warp_lanes != starter) return;
+    for (int r = thread_index() % warp_lanes; r < edge; r += warp_lanes) shared.diagonal[edge + r] = 0;
+    if (thread_index() % warp_lanes == 0) shared.signs[edge - 2] = shared.signs[edge - 1] = 0;
+}
+TRIFOLD_DEVICE void add_squares(TileShared& shared, const real* stage) {
+    if (thread_index() / warp_lanes != starter || !is_pivots(shared.work.task)) return;
+    for (int r = thread_index() % warp_lanes; r < edge; r += warp_lanes) {
+        real sum = 0;
+#pragma unroll 4
+        for (int c = 0; c < stage_columns; ++c) sum += stage[place_in_tile(r, c)] * stage[place_in_tile(r, c)];
+        shared.diagonal[edge + r] += sum;
+    }
+}
+/* The bits of a stage's negative pivots. */
+TRIFOLD_DEVICE unsigned signs_at(const TileShared& shared, unsigned number) {
+    return has_signs ? static_cast<unsigned>(shared.signs[2 * (number % stages)]) : 0;
+}
 
 /* ---- waiting for other thread blocks ---- */
 
@@ -89,7 +115,8 @@ TRIFOLD_DEVICE bool is_idle(const Task& task) {
 /* ---- stages that all threads copy ---- */
 
 /* Starts the copy of the next stage; false when all have been. */
-TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifold_args& args, real* to) {
+TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifold_args& args, int number) {
+    real* to = shared.memory + number % stages * (2 * stage_size);
     const Work& work = shared.work;
     if (cursor.left == 0) {
         if (!cursor.find(work)) return false;
@@ -101,6 +128,7 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
     }
     fetch_columns<stage_columns>(to, cursor.a);
     if (!is_pivots(work.task)) fetch_columns<stage_columns>(to + stage_size, cursor.b);
+    if (has_signs && thread_index() == 0) copy_async(shared.signs + 2 * (number % stages), cursor.signs);
     cursor.advance();
     return true;
 }
@@ -113,17 +141,18 @@ TRIFOLD_DEVICE void add_sources(Part& part, Cursor cursor, TileShared& shared, c
     int started = 0;
 #pragma unroll 1
     for (int s = 0; s < stages - 1; ++s) {
-        if (fetch_stage(cursor, shared, args, shared.memory + s * (2 * stage_size))) ++started;
+        if (fetch_stage(cursor, shared, args, s)) ++started;
         end_copies();
     }
 #pragma unroll 1
     for (int s = 0; s < started; ++s) {
         wait_copies<stages - 2>();
         block_sync();
-        if (fetch_stage(cursor, shared, args, shared.memory + (s + stages - 1) % stages * (2 * stage_size))) ++started;
+        if (fetch_stage(cursor, shared, args, s + stages - 1)) ++started;
         end_copies();
         const real* stage = shared.memory + s % stages * (2 * stage_size);
-        if (!idle) multiply_stage(part, stage, stage + other);
+        if (!idle) multiply_stage(part, stage, stage + other, signs_at(shared, static_cast<unsigned>(s)));
+        if constexpr (has_signs) add_squares(shared, stage);
     }
     wait_copies<0>();
     block_sync();
@@ -137,7 +166,6 @@ TRIFOLD_DEVICE void add_sources(Part& part, Cursor cursor, TileShared& shared, c
 struct Pipeline {
     unsigned now = 0, started = 0; /* numbers of the stage that is multiplied next, and of the one whose copy starts next */
 };
-constexpr int starter = warps / 2;
 TRIFOLD_DEVICE void make_gates(TileShared& shared) {
     if (thread_index() == 0)
         for (int s = 0; s < stages; ++s) make_gate(&shared.full[s], 1), make_gate(&shared.empty[s], warps);
@@ -173,6 +201,7 @@ TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_a
     fence_device_copies();
     cursor.a = factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column);
     cursor.b = cursor.a + stage_size;
+    if (has_signs) cursor.signs = signs_of(args, task.member, task.block, task.column);
     cursor.left = edge / (2 * stage_columns), cursor.step = 2 * stage_size;
     ++cursor.source;
     return true;
@@ -180,7 +209,7 @@ TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_a
 
 /* Starts copies of stages by one warp, as many as there is room for and tiles are finished. */
 TRIFOLD_DEVICE void start_stages(Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
-    constexpr int bytes = stage_size * static_cast<int>(sizeof(real));
+    constexpr int bytes = stage_size * static_cast<int>(sizeof(real)), sign_bytes = has_signs ? 16 : 0;
     const bool both = !is_pivots(shared.work.task);
 #pragma unroll 1
     for (; pipeline.started != pipeline.now + stages - 1; ++pipeline.started) {
@@ -191,7 +220,8 @@ TRIFOLD_DEVICE void start_stages(Cursor& cursor, Pipeline& pipeline, TileShared&
             gate_wait(empty_gate(shared, pipeline.started), pipeline.started / stages - 1);
             copy_range(to, cursor.a, bytes, gate);
             if (both) copy_range(to + stage_size, cursor.b, bytes, gate);
-            gate_arrive_with(gate, both ? 2 * bytes : bytes);
+            if (has_signs) copy_range(shared.signs + 2 * (pipeline.started % stages), cursor.signs, sign_bytes, gate);
+            gate_arrive_with(gate, (both ? 2 * bytes : bytes) + sign_bytes);
         }
         cursor.advance();
     }
@@ -220,7 +250,8 @@ TRIFOLD_DEVICE void add_ranges(Part& part, int first, Cursor& cursor, Pipeline& 
             start_stages(cursor, pipeline, 1, shared, args);
             wait_full(shared, pipeline.now);
             const real* stage = stage_at(shared, pipeline.now);
-            if (!idle) multiply_stage(part, stage, stage + other);
+            if (!idle) multiply_stage(part, stage, stage + other, signs_at(shared, pipeline.now));
+            if constexpr (has_signs) add_squares(shared, stage);
             leave_stage(shared, pipeline.now++);
         }
     }

@@ -30,11 +30,17 @@ TRIFOLD_DEVICE void eliminate(real* square, int t, int row, Pivots& pivots, doub
 #pragma unroll
         for (int c = 0; c < 8; ++c)
             if (exists) rows[s * warp_lanes + c * leading] = a[s][c];
+    if constexpr (!has_signs) return;
+    warp_sync(); /* all lanes have the tile */
+    if (lane == 0)
+        each_index<8, 8, 1>([&](int r, int c, int) {
+            if (c < r) columns[r + c * leading] = d[r][c];
+        });
 }
 
-/* 16 by 8 elements -= a b' over 8 columns, by one warp. */
+/* 16 by 8 elements -= a S b' over 8 columns, whose signs are those of `pivots`, by one warp. */
 template <class T> /* a template, so that only one branch must make sense */
-TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
+TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b, const double* pivots) {
     if constexpr (use_tensor) {
         T sum[tensor_columns][tensor_vectors][2], lines[tensor_columns][2], others[2];
         const bool exists = result_row(0) < 8; /* the instruction may have more columns */
@@ -48,7 +54,7 @@ TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
 #pragma unroll
-            for (int c = 0; c < tensor_columns; ++c) lines[c][i] = -a[c * 8 + 4 * i * leading];
+            for (int c = 0; c < tensor_columns; ++c) lines[c][i] = by_sign(-a[c * 8 + 4 * i * leading], pivots, tensor_depth() + 4 * i);
             others[i] = b[4 * i * leading];
         }
         tensor_multiply<2>(sum, lines, others);
@@ -64,39 +70,40 @@ TRIFOLD_DEVICE void subtract_product(T* at, const T* a, const T* b) {
 #pragma unroll
         for (int k = 0; k < 8; ++k)
 #pragma unroll
-            for (int q = 0; q < each; ++q) sum[q] -= a[r + k * leading] * b[c + q + k * leading];
+            for (int q = 0; q < each; ++q) sum[q] -= by_sign(a[r + k * leading], pivots, k) * b[c + q + k * leading];
 #pragma unroll
         for (int q = 0; q < each; ++q) at[r + (c + q) * leading] = sum[q];
     }
 }
 
 /* Subtracts the contribution of column tile t from 16 rows of column tile s. The rows begin `band` times 16 below the pivot tile of s. */
-TRIFOLD_DEVICE void update_band(real* square, int t, int s, int band) {
+TRIFOLD_DEVICE void update_band(real* square, const double* diagonal, int t, int s, int band) {
     real* rows = square + s * 8 + band * 16;
-    subtract_product(rows + s * 8 * leading, rows + t * 8 * leading, square + s * 8 + t * 8 * leading);
+    subtract_product(rows + s * 8 * leading, rows + t * 8 * leading, square + s * 8 + t * 8 * leading, diagonal + t * 8);
 }
 
 /* Subtracts the contribution of column tile t from all later column tiles but the next, by the warps that have nothing else to do. Column
  * tiles from `end` on are padding. If the last band is half beyond the rows that take part, it subtracts zeros from zeros there. */
-TRIFOLD_DEVICE void update_right(real* square, int t, int end, int worker, int workers) {
+TRIFOLD_DEVICE void update_right(real* square, const double* diagonal, int t, int end, int worker, int workers) {
     int band = worker;
 #pragma unroll 1
     for (int s = t + 2; s < end; ++s) {
         const int bands = warps - (s - t - 1) / 2;
-        for (; band < bands; band += workers) update_band(square, t, s, band);
+        for (; band < bands; band += workers) update_band(square, diagonal, t, s, band);
         band -= bands;
     }
 }
 
-/* Column tile t of X, as columns of the inverse, to the workspace: 8 rows of the factor's tile. */
-TRIFOLD_DEVICE void store_inverse(real* to, const real* square, int t, int worker, int workers) {
+/* Column tile t of X, as columns of the inverse, to the workspace: 8 rows of the factor's tile. Rows of the identity have become S times
+ * these. */
+TRIFOLD_DEVICE void store_inverse(real* to, const real* square, const double* diagonal, int t, int worker, int workers) {
     constexpr int vectors = 8 / vector_width;
 #pragma unroll 1
     for (int e = worker; e < edge * vectors; e += workers) {
         const int r = e / vectors, c = t * 8 + e % vectors * vector_width;
         real v[vector_width];
 #pragma unroll
-        for (int k = 0; k < vector_width; ++k) v[k] = square[edge + r + (c + k) * leading];
+        for (int k = 0; k < vector_width; ++k) v[k] = by_sign(square[edge + r + (c + k) * leading], diagonal, c + k);
         store_global(to + place_in_tile(c, r), v);
     }
 }
@@ -113,11 +120,24 @@ TRIFOLD_DEVICE void start_square(real* square) {
     }
 }
 
-/* Factors the tile in `square`, writes the pivots to `diagonal`, and stores the factor's inverse, with zeros above, at `to`. Starts and
- * ends with a barrier. */
-TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* diagonal, real* to) {
+/* Column tile t's part of what is known of pivots with both signs: the rows' squares to the sums behind `diagonal`; which pivots are
+ * negative to the word at `negative`, and how many to the word before it, by the first worker. */
+TRIFOLD_DEVICE void count_signs(const real* square, double* diagonal, trifold_int* negative, int t, int worker, int workers) {
+    for (int r = worker; r < edge; r += workers) {
+        const int left = r - t * 8;
+        diagonal[edge + r] += squares_of_row(square + r + t * 8 * leading, leading, left < 8 ? left : 8);
+    }
+    if (worker == 0)
+        for (int c = t * 8; c < t * 8 + 8; ++c)
+            if (diagonal[c] < 0) *negative |= trifold_int(1) << c, ++negative[-1];
+}
+
+/* Factors the tile in `square`, writes the pivots to `diagonal`, and stores the factor's inverse, with zeros above, at `to`. Starts with a
+ * barrier. The last thread knows which pivots are negative. */
+TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* diagonal, trifold_int* negative, real* to) {
     const int warp = thread_index() / warp_lanes, end = is_padded && block_size - row < edge ? (block_size - row + 7) / 8 : column_tiles;
     start_square(square);
+    if (has_signs && thread_index() < edge) diagonal[thread_index()] = 1; /* for the padding */
     block_sync();
 #pragma unroll 1
     for (int t = 0; t < end; ++t) {
@@ -126,13 +146,16 @@ TRIFOLD_DEVICE void invert_tile(real* square, int row, Pivots& pivots, double* d
             eliminate(square, t, row, pivots, diagonal);
         } else if (t > 0) {
             const int worker = (warp - turn - 1 + warps) % warps;
-            update_right(square, t - 1, end, worker, warps - 1);
-            store_inverse(to, square, t - 1, worker * warp_lanes + thread_index() % warp_lanes, threads - warp_lanes);
+            update_right(square, diagonal, t - 1, end, worker, warps - 1);
+            const int number = worker * warp_lanes + thread_index() % warp_lanes;
+            store_inverse(to, square, diagonal, t - 1, number, threads - warp_lanes);
+            if constexpr (has_signs) count_signs(square, diagonal, negative, t - 1, number, threads - warp_lanes);
         }
         block_sync();
-        if (t + 1 < end) update_band(square, t, t + 1, warp);
+        if (t + 1 < end) update_band(square, diagonal, t, t + 1, warp);
         block_sync();
     }
 #pragma unroll 1
-    for (int t = end - 1; t < column_tiles; ++t) store_inverse(to, square, t, thread_index(), threads);
+    for (int t = end - 1; t < column_tiles; ++t) store_inverse(to, square, diagonal, t, thread_index(), threads);
+    if constexpr (has_signs) count_signs(square, diagonal, negative, end - 1, threads - 1 - thread_index(), threads);
 }

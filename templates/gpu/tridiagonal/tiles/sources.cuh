@@ -11,11 +11,17 @@ TRIFOLD_DEVICE real* operand_of(const trifold_args& args, trifold_int member, tr
     return buffer<real>(args, TaskOffset::halves(args)) + (block_index(args, member, block) * half_panels + panel) * storage;
 }
 
+/* Which pivots of a tile on the diagonal are negative: for each stage of its columns two words, of these columns and of all. */
+TRIFOLD_DEVICE trifold_int* signs_of(const trifold_args& args, trifold_int member, trifold_int block, int tile) {
+    return buffer<trifold_int>(args, TaskOffset::signs(args)) + (block_index(args, member, block) * tiles + tile) * (2 * edge / stage_columns);
+}
+
 /* Walks over the columns of all sources, tile by tile, of each stage by stage. */
 struct Cursor {
     int source = 0, repeat = 0, tile = 0, ready = 0; /* the tile that comes next, and how many tiles of its rows are known to be finished */
     int left = 0, step = stage_size;                 /* stages of the tiles at a and b that are still to be fetched */
     const real *a = nullptr, *b = nullptr;
+    const trifold_int* signs = nullptr;
 
     TRIFOLD_METHOD bool find(const Work& work) {
         while (source < work.task.sources && repeat == work.sources[source].count) ++source, repeat = 0;
@@ -37,9 +43,13 @@ struct Cursor {
         const int rest = from.columns - tile * edge;
         a = operand_of(args, task.member, block(from), from.a_panel) + place_of_tile(task.row, tile);
         b = operand_of(args, task.member, block(from), from.b_panel) + place_of_tile(task.column, tile);
+        if (has_signs) signs = signs_of(args, task.member, block(from), tile);
         left = (rest < edge ? rest : edge) / stage_columns;
         ++tile;
         if (rest <= edge) tile = ready = 0, ++repeat;
     }
-    TRIFOLD_METHOD void advance() { --left, a += step, b += step; }
+    TRIFOLD_METHOD void advance() {
+        --left, a += step, b += step;
+        if (has_signs) signs += 2;
+    }
 };

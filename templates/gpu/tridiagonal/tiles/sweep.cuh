@@ -149,7 +149,7 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
         buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, task.member, task.block) * max_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_threads / warp_lanes) {
         double sum = 0;
-        for (int r = lane; r < edge; r += warp_lanes) sum += square_of(shared.vector[c][r]);
+        for (int r = lane; r < edge; r += warp_lanes) sum += square_of(shared.vector[c][r], has_signs ? shared.inverse[place_in_tile(r, r)] : real(1));
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = task.row == 0 ? sum : to[c] + sum;
     }
@@ -238,6 +238,7 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
         shared.vector[c][r] = sum;
         result_of(args, task.member, task.block, columns.first)[row + r + c * padded] = sum;
         if (row + r >= stored_rows(args, task.block)) return;
+        if (Forward) sum = by_sign(sum, shared.inverse, place_in_tile(r, r));
         static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] = sum;
         if (!Forward) watch(args, task.member, Result::solution, sum);
     });

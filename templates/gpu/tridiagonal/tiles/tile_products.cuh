@@ -84,7 +84,8 @@ struct Operands {
     static constexpr int squares = warp_columns / 16, vectors = 32 / tensor_rows / row_lines;
     T columns[squares][tensor_columns][quads], rows[vectors][row_lines][quads];
 
-    TRIFOLD_METHOD void load(const T* a, const T* b) {
+    /* `negative` has a bit for each column whose pivot is, from the lane's first one on. */
+    TRIFOLD_METHOD void load(const T* a, const T* b, unsigned negative) {
 #pragma unroll
         for (int c = 0; c < part_columns; c += column_lines) {
             T lines[column_lines][quads];
@@ -92,7 +93,7 @@ struct Operands {
 #pragma unroll
             for (int k = 0; k < column_lines; ++k)
 #pragma unroll
-                for (int i = 0; i < quads; ++i) columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = lines[k][i];
+                for (int i = 0; i < quads; ++i) columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = by_bit(lines[k][i], negative, 4 * i);
         }
 #pragma unroll
         for (int q = 0; q < vectors; ++q) load_lines(rows[q], a + q * row_lines * tensor_rows);
@@ -110,29 +111,40 @@ struct Operands {
     }
 };
 
-/* part += a b' over columns in shared memory, a multiple of 16. */
+/* part += a S b' over columns in shared memory, a multiple of 16. S has -1 where `negative` has a bit. */
 template <class P> /* a template, so that only one branch must make sense */
-TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b, int columns) {
+TRIFOLD_DEVICE void multiply_tiles(P& part, const real* a, const real* b, int columns, unsigned negative = 0) {
     if constexpr (use_tensor) {
         const int thread = own_thread();
         const real* x = a + place_in_tile(warp_row(thread) + vector_of_line(tensor_row(thread)) * row_lines, tensor_depth(thread));
         const real* y = b + place_in_tile(warp_column(thread) + tensor_column(thread) * column_lines, tensor_depth(thread));
+        unsigned own = negative >> tensor_depth(thread);
         constexpr int together = 16 / step_columns; /* steps whose operands are loaded before the first is multiplied */
 #pragma unroll 1
-        for (int k = 0; k < columns; k += 16, x += 16 * edge, y += 16 * edge) {
+        for (int k = 0; k < columns; k += 16, x += 16 * edge, y += 16 * edge, own >>= 16) {
             Operands<real> operands[together];
 #pragma unroll
-            for (int s = 0; s < together; ++s) operands[s].load(x + s * step_columns * edge, y + s * step_columns * edge);
+            for (int s = 0; s < together; ++s)
+                operands[s].load(x + s * step_columns * edge, y + s * step_columns * edge, own >> s * step_columns);
 #pragma unroll
             for (int s = 0; s < together; ++s) operands[s].multiply(part);
         }
     } else {
         const int thread = own_thread();
 #pragma unroll 1
-        for (int k = 0; k < columns; k += 16)
+        for (int k = 0; k < columns; k += 16, negative >>= 16)
             multiply_strips<16>(part.at, a + part_row(thread, 0) + k * edge, row_lanes * vector_width, edge,
-                                b + part_column(thread, 0) + k * edge, edge);
+                                b + part_column(thread, 0) + k * edge, edge, negative);
     }
+}
+
+/* part times S, of which `negative` has a bit where it is -1. */
+TRIFOLD_DEVICE void turn_columns(Part& part, trifold_int negative) {
+    const int thread = own_thread();
+    each_index<part_columns, part_rows, vector_width>([&](int c, int q, int v) {
+        real& value = part.value(c, q, v);
+        value = by_bit(value, static_cast<unsigned>(negative >> part_column(thread, c)), 0);
+    });
 }
 
 /* Starts the copy of some columns of a tile, by all threads. */
