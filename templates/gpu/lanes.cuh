@@ -1,7 +1,7 @@
 /* Lanes, numbers and loops over registers, for GPU kernels of every family. */
 #include "gpu/constants.cuh"
 
-constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
+[[maybe_unused]] constexpr real largest = sizeof(real) == 8 ? real(1.7976931348623157e308) : real(3.402823466e38f);
 
 TRIFOLD_DEVICE int smaller(int a, int b) { return a < b ? a : b; }
 TRIFOLD_DEVICE int larger(int a, int b) { return a > b ? a : b; }

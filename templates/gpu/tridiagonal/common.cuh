@@ -172,7 +172,7 @@ TRIFOLD_DEVICE bool is_active(const trifold_args& args, trifold_int member) {
 /* Each block has a record of the largest diagonal entry over its pivot. Where pivots have both signs, the entry gives way to the sum of
  * its size and of the squares left of it in the factor; further records are the largest such sum and the largest diagonal entry, and there
  * is the number of negative pivots. */
-constexpr int records = has_inertia ? 3 : 1;
+[[maybe_unused]] constexpr int records = has_inertia ? 3 : 1;
 TRIFOLD_DEVICE double* record_of(const trifold_args& args, int record) {
     return buffer<double>(args, Offset::reduction(args)) + record * fronts_of(args);
 }

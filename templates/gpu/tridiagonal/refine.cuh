@@ -19,18 +19,21 @@ TRIFOLD_DEVICE int rows_there(const trifold_args& args, trifold_int member, trif
     return block < blocks_of(args, member) ? ::rows_of(args, member, block) : 0;
 }
 
+/* Subtracts the product of a block's entries in the row and x. */
+template <class Entry>
+TRIFOLD_DEVICE void subtract_block(Residual& residual, const trifold_args& args, trifold_int member, trifold_int block, int column,
+                                   const Entry& entry) {
+    const int rows = rows_there(args, member, block);
+    const real* x = global_pointer(static_cast<const real*>(args.x));
+#pragma unroll 4
+    for (int c = 0; c < rows; ++c) residual.subtract(entry(c), static_cast<double>(x[rhs_at(args.x_strides, member, block, c, column)]));
+}
+
 /* Subtracts (A x) of a row, in one column. */
 TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& args, trifold_int member, const Row& at, int column) {
     const trifold_int end = blocks_of(args, member);
-    const auto products = [&](trifold_int block, const auto& entry) {
-        const int rows = rows_there(args, member, block);
-        const real* x = global_pointer(static_cast<const real*>(args.x));
-#pragma unroll 4
-        for (int c = 0; c < rows; ++c)
-            residual.subtract(entry(c), static_cast<double>(x[rhs_at(args.x_strides, member, block, c, column)]));
-    };
     const Given own = given_diagonal(args, member, at.block);
-    products(at.block, [&](int c) {
+    subtract_block(residual, args, member, at.block, column, [&](int c) {
         const bool is_lower = is_general || at.row > c;
         const double entry = static_cast<double>(own.value(is_lower ? at.row : c, is_lower ? c : at.row));
         return c == at.row ? entry + static_cast<double>(diagonal_term(args, member, at.block, c)) : entry;
@@ -38,13 +41,13 @@ TRIFOLD_DEVICE void subtract_a_times_x(Residual& residual, const trifold_args& a
     if (is_ring || at.block + 1 < end) {
         Given ahead = given_coupling(args, member, at.block);
         if (is_general) ahead.e = U_OF(args, member, at.block);
-        products(at.block + 1 < end ? at.block + 1 : 0,
-                 [&](int c) { return static_cast<double>(is_general ? ahead.value(at.row, c) : ahead.value(c, at.row)); });
+        subtract_block(residual, args, member, at.block + 1 < end ? at.block + 1 : 0, column,
+                       [&](int c) { return static_cast<double>(is_general ? ahead.value(at.row, c) : ahead.value(c, at.row)); });
     }
     if (is_ring || at.block > 0) {
         const trifold_int before = at.block > 0 ? at.block - 1 : end - 1;
         const Given behind = given_coupling(args, member, before);
-        products(before, [&](int c) { return static_cast<double>(behind.value(at.row, c)); });
+        subtract_block(residual, args, member, before, column, [&](int c) { return static_cast<double>(behind.value(at.row, c)); });
     }
 }
 

@@ -103,9 +103,8 @@ TRIFOLD_DEVICE Weights symmetric_row(double pivot, double sum, double entry) {
 /* Reports a whole front of a symmetric matrix, from D as it is in the caller's memory. */
 template <class T, class Sum>
 TRIFOLD_DEVICE void report_signed(const trifold_args& args, trifold_int member, trifold_int block, const T* pivots, const Sum& sum_of) {
-    report_rows(args, block_index(args, member, block), rows_of(args, member, block), [&](int r) {
-        return symmetric_row(static_cast<double>(pivots[r]), sum_of(r), given_entry(args, member, block, r));
-    });
+    report_rows(args, block_index(args, member, block), rows_of(args, member, block),
+                [&](int r) { return symmetric_row(static_cast<double>(pivots[r]), sum_of(r), given_entry(args, member, block, r)); });
 }
 /* Starts copies of D's diagonal to shared memory, by `count` threads. */
 TRIFOLD_DEVICE void fetch_entries(real* to, const trifold_args& args, trifold_int member, trifold_int block, int thread, int count) {

@@ -155,6 +155,20 @@ TEST_CASE("kernels of general matrices compile, and keep their rows in registers
     check(28, Precision::f32, 1, "twisted:3", "sm_75");
 }
 
+TEST_CASE("NVRTC compiles refinement, and loads of D and E ahead") {
+    if (!has_nvrtc()) return;
+    for (const auto matrix : {MatrixKind::positive_definite, MatrixKind::symmetric, MatrixKind::general}) {
+        Spec spec{.block = 5, .horizon = 9, .matrix = matrix, .operations = {Operation::factor, Operation::refine}};
+        check_kernels(generate(spec, parse_target("cuda:sm_90"), {}, Packing::together), true);
+        spec.precision = Precision::f32, spec.ring = true, spec.bandwidth = matrix == MatrixKind::general ? 1 : 3;
+        check_kernels(generate(spec, parse_target("cuda:sm_90"), {}, Packing::together), true);
+    }
+    for (const auto precision : {Precision::f32, Precision::f64})
+        check_kernels(generate({.block = 130, .horizon = 9, .precision = precision, .operations = {Operation::load, Operation::factor}},
+                               parse_target("cuda:sm_90"), {}, Packing::together),
+                      true);
+}
+
 TEST_CASE("a unit that does not compile is an error of the Program, with its log") {
     if (!has_nvrtc()) return;
     auto program = generate({.block = 2, .horizon = 3}, {Backend::cuda, "sm_90"});

@@ -148,7 +148,9 @@ TRIFOLD_DEVICE void report(ChainShared& shared, const trifold_args& args, const 
 #pragma unroll
             for (int c = 0; c < columns_at_once; ++c) {
                 if (walk.failed) shared.solved[c][row] = static_cast<real>(not_a_number());
-                if (row < block_size) shared.squares[c][row] += square_of(shared.solved[c][row], has_signs ? static_cast<real>(shared.diagonal[row]) : real(1));
+                if (row < block_size)
+                    shared.squares[c][row] +=
+                        square_of(shared.solved[c][row], has_signs ? static_cast<real>(shared.diagonal[row]) : real(1));
             }
         });
         store_solved<true>(shared.solved, args, walk.member, walk.block, walk.columns, [&](int row) { return shared.diagonal[row]; });
@@ -434,8 +436,7 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
         subtract_results(coupling, lines, other.lower, t, [&](int s) { return s > t; });
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-            if (k < 2 || is_whole(0))
-                far[down(k) + (t * 8 + k % 2) * padded] = entry_of(other, -lines.at[0][k / 2][k % 2], t * 8 + k % 2);
+            if (k < 2 || is_whole(0)) far[down(k) + (t * 8 + k % 2) * padded] = entry_of(other, -lines.at[0][k / 2][k % 2], t * 8 + k % 2);
     }
     squares.leave([&](int row, real sum) { own.diagonal[padded + row] = sum; });
     chain_arrive(panel_barrier, band_warps + 1);

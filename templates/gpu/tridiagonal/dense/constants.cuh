@@ -37,8 +37,8 @@ TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
     if constexpr (!has_signs) return value;
     return by_sign(value, pivots[k]);
 }
-/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else comes
- * with them. Zeros need none. marked() gives `value` that sign to carry; turned() is a number times the sign that it carries. */
+/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else
+ * comes with them. Zeros need none. marked() gives `value` that sign to carry; turned() is a number times the sign that it carries. */
 template <class T, class P>
 TRIFOLD_DEVICE T marked(T value, P pivot) {
     if (!has_signs || value == 0) return value;
