@@ -8,7 +8,7 @@
 #include "gpu/tridiagonal/fused/pieces.cuh"
 
 constexpr int next_row = padded, behind_row = 2 * padded, right_row = right_part * padded, far_row = right_row + padded;
-/* Where the rows end that U^-1 is for, and those that L^-1 is for. */
+/* The ends of the rows that U^-1 is for, and of those that L^-1 is for. */
 struct Ends {
     int below, right;
 };
@@ -94,7 +94,7 @@ TRIFOLD_DEVICE void factor_columns(FrontShared& shared, int j) {
     }
 }
 
-/* What follows from the pivots of a tile: the interchanges in other columns of D, and in Z' and H' of columns; rows of U and Z, and columns
+/* The consequences of a tile's pivots: the interchanges in other columns of D, and in Z' and H' of columns; rows of U and Z, and columns
  * of R. A thread has a column of D, or a row of another block. */
 TRIFOLD_DEVICE void interchange(FrontShared& shared, int j, const Ends& ends) {
     const real* d = shared.panel + j * (panel_leading + 1);
