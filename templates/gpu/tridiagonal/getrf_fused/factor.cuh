@@ -3,17 +3,20 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 
-/* A block of A, or zeros, as rows `row` .. of the panel, or its transpose. */
+/* Starts the copy of a block of A, or of zeros, to rows `row` .. of the panel, or of its transpose. */
 TRIFOLD_DEVICE void load_block(real* panel, int row, bool transposed, const Stored& from, bool exists = true) {
     const bool by_columns = from.row == 1; /* columns are contiguous */
     const trifold_int pitch = by_columns ? from.column : from.row;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
-        const bool inside = exists && at.u < block_size && at.v < block_size;
-        const int r = by_columns != transposed ? at.u : at.v, c = by_columns != transposed ? at.v : at.u;
-        panel[row + r + c * panel_leading] = inside ? from.first[at.u + at.v * pitch] : real(0);
+        real& to = panel[row + (by_columns != transposed ? at.u + at.v * panel_leading : at.v + at.u * panel_leading)];
+        if (exists && at.u < block_size && at.v < block_size)
+            copy_element_async(&to, from.first + at.u + at.v * pitch);
+        else
+            to = 0;
     }
+    end_copies();
 }
 
 /* The largest entry of row r of a block of the front, from column `first` on. */
@@ -61,6 +64,7 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, co
     }
     load_block(panel, 0, false, {D_OF(args, member, block), D::row, D::column});
     if (thread_index() == 0) shared.failed_row = -1, shared.interchanges = 0;
+    wait_copies<0>();
     block_sync();
     for (int r = thread_index(); r < padded; r += threads) {
         real& entry = panel[r * (panel_leading + 1)];
@@ -76,6 +80,7 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, co
     couple(next_row, false, next, position, has_next);
     couple(right_row, true, position, next, has_next);
     if (fill && first) couple(behind_row, false, chain.behind, position, true), couple(far_row, true, position, chain.behind, true);
+    wait_copies<0>();
     block_sync();
     for (int t = padded + thread_index(); t < blocks * padded; t += threads) {
         const int part = t / padded;

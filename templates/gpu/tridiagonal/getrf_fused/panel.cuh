@@ -19,7 +19,21 @@ constexpr unsigned row_digits = 255;
 TRIFOLD_DEVICE unsigned key_of_row(real x, int row) { return (size_key(x) & ~row_digits) | (row_digits - static_cast<unsigned>(row)); }
 static_assert(padded < row_digits && tile == 8, "host and device disagree");
 
-/* Factors columns j .. j + 7 of D, by one warp, after their update by the tile before. A lane has rows, `warp_lanes` apart, in registers.
+/* Columns j .. j + 7 of D less the products of the tile before. */
+TRIFOLD_DEVICE void update_columns(FrontShared& shared, int j) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * tile; e += threads) {
+        const int r = e % padded, c = j + e / padded;
+        if (r < j) continue;
+        real sum = shared.panel[r + c * panel_leading];
+#pragma unroll
+        for (int k = 0; k < tile; ++k) sum -= shared.panel[r + (j - tile + k) * panel_leading] * shared.above[c + k * above_leading];
+        shared.panel[r + c * panel_leading] = sum;
+    }
+    block_sync();
+}
+
+/* Factors columns j .. j + 7 of D, by one warp. A lane has rows, `warp_lanes` apart, in registers.
  * Rows get their places when all columns are done; other columns follow in interchange(). */
 TRIFOLD_DEVICE void factor_columns(FrontShared& shared, int j) {
     const int lane = lane_index();
@@ -34,13 +48,6 @@ TRIFOLD_DEVICE void factor_columns(FrontShared& shared, int j) {
         order[i] = candidate[i] ? shared.order[r] : 0;
 #pragma unroll
         for (int c = 0; c < tile; ++c) a[i][c] = candidate[i] ? panel[r + c * panel_leading] : real(0);
-        if (j == 0 || !candidate[i]) continue;
-#pragma unroll
-        for (int k = 0; k < tile; ++k) {
-            const real m = panel[r + (k - tile) * panel_leading];
-#pragma unroll
-            for (int c = 0; c < tile; ++c) a[i][c] -= m * shared.above[j + c + k * above_leading];
-        }
     }
 #pragma unroll
     for (int c = 0; c < tile; ++c) {
@@ -173,6 +180,7 @@ TRIFOLD_DEVICE void factor_front(FrontShared& shared, const Ends& ends) {
     real* panel = shared.panel;
 #pragma unroll 1
     for (int j = 0; j < padded; j += tile) {
+        if (j > 0) update_columns(shared, j);
         if (thread_index() < warp_lanes) {
             factor_columns(shared, j);
         } else if (padded > tile && j > 0) {
