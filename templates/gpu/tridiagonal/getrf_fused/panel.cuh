@@ -186,9 +186,17 @@ TRIFOLD_DEVICE void factor_front(FrontShared& shared, const Ends& ends) {
         } else if (padded > tile && j > 0) {
             int unit = use_tensor ? warp_index() - 1 : thread_index() - warp_lanes;
             const int before = j - tile;
-            eliminate_rows(panel, before, j, padded, j + tile, shared.above, above_leading, unit);
-            eliminate_rows(panel, before, next_row, ends.below, j, shared.above, above_leading, unit);
-            eliminate_rows(panel, before, right_row, ends.right, j, panel + before * panel_leading, panel_leading, unit);
+#pragma unroll 1
+            for (int part = 0; part < 3; ++part) { /* D; R and G; Z' and H' */
+                const int first = part == 0   ? j
+                                  : part == 1 ? next_row
+                                              : right_row,
+                          last = part == 0   ? padded
+                                 : part == 1 ? ends.below
+                                             : ends.right;
+                eliminate_rows(panel, before, first, last, part == 0 ? j + tile : j,
+                               part < 2 ? shared.above : panel + before * panel_leading, part < 2 ? above_leading : panel_leading, unit);
+            }
         }
         block_sync();
         interchange(shared, j, ends);
