@@ -165,7 +165,7 @@ constexpr Knob registers{"level_registers", "registers of a thread that factors"
 constexpr Knob fused_knobs[] = {bake, {"fused_warps", "warps that share a front", {1, 2, 4, 8}}, registers};
 constexpr Knob tiled_knobs[] = {bake, {"row_vectors", "vectors of rows that a thread has of a tile", {1, 2}}, registers};
 
-/// Where fronts with fill do not fit, a system has one chain.
+/// A system has one chain where fronts with fill do not fit.
 std::vector<Schedule> general_schedules(const Problem& problem) {
     const auto& [spec, target, schedule, workers, knobs] = problem;
     if (!is_general(spec) || fits(general_sizes({spec, target, partitioned(3, 2), workers, knobs}), target)) return {};

@@ -121,3 +121,36 @@ TEST_CASE("both variants of general matrices give the same verdict on the emulat
             check_findings(small), check_findings(large);
         }
 }
+
+TEST_CASE("general matrices take masks, diagonals, shifts and fewer columns on the emulated GPU") {
+    for (const std::string variant : {"getrf", "getrf-fused"})
+        for (const std::string schedule : {"twisted:2", "partitioned:2"}) {
+            INFO(fmt::format("{} {}", variant, schedule));
+            const Spec spec{.block = 6, .horizon = 5, .matrix = MatrixKind::general, .rhs = 3, .batch = 3};
+            const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = variant}));
+            GeneralSystems<double> systems(spec, 11);
+            GeneralCall<double, EmulatedUnit> call(unit, systems);
+            call.args.x = call.x.data();
+            const std::vector<int> active{1, 0, 1};
+            std::vector<double> diagonal(3 * 30), shift(3);
+            for (auto& value : diagonal) value = 40 * systems.draw();
+            for (auto& value : shift) value = 40 * systems.draw();
+            for (std::size_t m = 0; m < 3; ++m)
+                for (std::size_t k = 0; k < 30; ++k)
+                    systems.dense(static_cast<std::int64_t>(m))(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(k)) +=
+                        diagonal[m * 30 + k] + shift[m];
+            call.args.diagonal = diagonal.data(), call.args.shift = shift.data(), call.args.active = active.data();
+            std::ranges::fill(call.x, 7.0);
+            call.run(Operation::factor_solve, systems.b(), next_running());
+            CHECK(systems.backward_error(0, call.x, systems.b()) <= 2e-14);
+            CHECK(systems.backward_error(2, call.x, systems.b()) <= 2e-14);
+            CHECK(systems.columns(1, call.x).isConstant(7.0));
+            const auto all = call.x;
+            std::ranges::fill(call.x, 7.0);
+            call.args.columns = 2;
+            call.run(Operation::solve, systems.b(), next_running());
+            CHECK(systems.columns(2, call.x).leftCols(2) == systems.columns(2, all).leftCols(2));
+            CHECK(systems.columns(2, call.x).col(2).isConstant(7.0));
+            check_findings(unit);
+        }
+}

@@ -1,4 +1,4 @@
-/* What a thread block does with a front that shared memory holds whole: products of its panels, and copies to the workspace. */
+/* Products of the panels of a front that shared memory holds whole, and copies to the workspace. */
 #include "gpu/tridiagonal/fused/constants.cuh"
 #include "gpu/tridiagonal/common.cuh"
 #include "gpu/tridiagonal/dense/products.cuh"

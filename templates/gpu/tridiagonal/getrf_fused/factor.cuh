@@ -3,17 +3,20 @@
 #include "gpu/tridiagonal/input.cuh"
 #include "gpu/tridiagonal/verdict.cuh"
 
-/* A block of A, or zeros, as rows `row` .. of the panel, or its transpose. */
+/* Starts the copy of a block of A, or of zeros, to rows `row` .. of the panel, or of its transpose. */
 TRIFOLD_DEVICE void load_block(real* panel, int row, bool transposed, const Stored& from, bool exists = true) {
     const bool by_columns = from.row == 1; /* columns are contiguous */
     const trifold_int pitch = by_columns ? from.column : from.row;
 #pragma unroll 4
     for (int e = thread_opaque(); e < padded * padded; e += threads) {
         const Place at = place(e);
-        const bool inside = exists && at.u < block_size && at.v < block_size;
-        const int r = by_columns != transposed ? at.u : at.v, c = by_columns != transposed ? at.v : at.u;
-        panel[row + r + c * panel_leading] = inside ? from.first[at.u + at.v * pitch] : real(0);
+        real& to = panel[row + (by_columns != transposed ? at.u + at.v * panel_leading : at.v + at.u * panel_leading)];
+        if (exists && at.u < block_size && at.v < block_size)
+            copy_element_async(&to, from.first + at.u + at.v * pitch);
+        else
+            to = 0;
     }
+    end_copies();
 }
 
 /* The largest entry of row r of a block of the front, from column `first` on. */
@@ -52,15 +55,12 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, co
     real* panel = shared.panel;
     const bool first = position == chain.first, fill = has_fill && chain.behind >= 0;
     const trifold_int block = block_at(level, position), next = position + chain.step;
-    const auto couple = [&](int row, bool transposed, trifold_int to, trifold_int from, bool exists) {
-        load_block(panel, row, transposed, exists ? stored_coupling(args, level, member, to, from) : Stored{}, exists);
-    };
-    if (fill && !first) {
-        multiply_fill(panel, nullptr, behind_row, right_row); /* - G Z */
-        multiply_fill(panel, nullptr, far_row, next_row);     /* - H' R' */
-    }
+#pragma unroll 1
+    for (int part = 0; part < 2 && fill && !first; ++part) /* - G Z, - H' R' */
+        multiply_fill(panel, nullptr, part == 0 ? behind_row : far_row, part == 0 ? right_row : next_row);
     load_block(panel, 0, false, {D_OF(args, member, block), D::row, D::column});
     if (thread_index() == 0) shared.failed_row = -1, shared.interchanges = 0;
+    wait_copies<0>();
     block_sync();
     for (int r = thread_index(); r < padded; r += threads) {
         real& entry = panel[r * (panel_leading + 1)];
@@ -73,9 +73,14 @@ TRIFOLD_DEVICE void load_front(FrontShared& shared, const trifold_args& args, co
     block_sync();
     if (!first) update_pivot(panel, nullptr, next_row, right_row, false);
     block_sync();
-    couple(next_row, false, next, position, has_next);
-    couple(right_row, true, position, next, has_next);
-    if (fill && first) couple(behind_row, false, chain.behind, position, true), couple(far_row, true, position, chain.behind, true);
+#pragma unroll 1
+    for (int part = 1; part < blocks; ++part) {
+        const bool along = part == 1 || part == right_part, transposed = part >= right_part, exists = !along || has_next;
+        if (!along && !(fill && first)) continue;
+        const trifold_int other = along ? next : chain.behind, to = transposed ? position : other, from = transposed ? other : position;
+        load_block(panel, part * padded, transposed, exists ? stored_coupling(args, level, member, to, from) : Stored{}, exists);
+    }
+    wait_copies<0>();
     block_sync();
     for (int t = padded + thread_index(); t < blocks * padded; t += threads) {
         const int part = t / padded;
@@ -161,12 +166,15 @@ TRIFOLD_DEVICE void leave_chain(const FrontShared& shared, const trifold_args& a
     if (chain.ahead < 0) return;
     const bool add = level.index > 0, up = chain.step > 0;
     real* slot = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
-    multiply_out(shared.panel, nullptr, {next_row, right_row, slot, false, add, false});
     for (int r = thread_index(); r < padded; r += threads) leave_sum(slot, add, r, shared.next_sums[r]);
-    if (!has_fill || chain.behind < 0) return;
-    real* coupling = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, member, chain) * panel_storage;
-    multiply_out(shared.panel, nullptr, {next_row, far_row, coupling + (up ? 0 : storage), false, false, true});
-    multiply_out(shared.panel, nullptr, {behind_row, right_row, coupling + (up ? storage : 0), false, false, true});
+#pragma unroll 1
+    for (int part = 0; part < (has_fill && chain.behind >= 0 ? 3 : 1); ++part) {
+        Product product{part == 2 ? behind_row : next_row, part == 1 ? far_row : right_row, slot, false, part == 0 && add, part > 0};
+        if (part > 0)
+            product.to = buffer<real>(args, Offset::coupling(args)) + next_coupling_index(args, level, member, chain) * panel_storage +
+                         ((part == 1) == up ? 0 : storage);
+        multiply_out(shared.panel, nullptr, product);
+    }
 }
 
 TRIFOLD_FUNCTION void factor_chain(const trifold_args& args, const trifold_level& level, trifold_int number, trifold_int member) {

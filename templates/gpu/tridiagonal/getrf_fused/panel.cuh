@@ -8,7 +8,7 @@
 #include "gpu/tridiagonal/fused/pieces.cuh"
 
 constexpr int next_row = padded, behind_row = 2 * padded, right_row = right_part * padded, far_row = right_row + padded;
-/* Where the rows end that U^-1 is for, and those that L^-1 is for. */
+/* The ends of the rows that U^-1 is for, and of those that L^-1 is for. */
 struct Ends {
     int below, right;
 };
@@ -19,7 +19,21 @@ constexpr unsigned row_digits = 255;
 TRIFOLD_DEVICE unsigned key_of_row(real x, int row) { return (size_key(x) & ~row_digits) | (row_digits - static_cast<unsigned>(row)); }
 static_assert(padded < row_digits && tile == 8, "host and device disagree");
 
-/* Factors columns j .. j + 7 of D, by one warp, after their update by the tile before. A lane has rows, `warp_lanes` apart, in registers.
+/* Columns j .. j + 7 of D less the products of the tile before. */
+TRIFOLD_DEVICE void update_columns(FrontShared& shared, int j) {
+#pragma unroll 1
+    for (int e = thread_index(); e < padded * tile; e += threads) {
+        const int r = e % padded, c = j + e / padded;
+        if (r < j) continue;
+        real sum = shared.panel[r + c * panel_leading];
+#pragma unroll
+        for (int k = 0; k < tile; ++k) sum -= shared.panel[r + (j - tile + k) * panel_leading] * shared.above[c + k * above_leading];
+        shared.panel[r + c * panel_leading] = sum;
+    }
+    block_sync();
+}
+
+/* Factors columns j .. j + 7 of D, by one warp. A lane has rows, `warp_lanes` apart, in registers.
  * Rows get their places when all columns are done; other columns follow in interchange(). */
 TRIFOLD_DEVICE void factor_columns(FrontShared& shared, int j) {
     const int lane = lane_index();
@@ -34,13 +48,6 @@ TRIFOLD_DEVICE void factor_columns(FrontShared& shared, int j) {
         order[i] = candidate[i] ? shared.order[r] : 0;
 #pragma unroll
         for (int c = 0; c < tile; ++c) a[i][c] = candidate[i] ? panel[r + c * panel_leading] : real(0);
-        if (j == 0 || !candidate[i]) continue;
-#pragma unroll
-        for (int k = 0; k < tile; ++k) {
-            const real m = panel[r + (k - tile) * panel_leading];
-#pragma unroll
-            for (int c = 0; c < tile; ++c) a[i][c] -= m * shared.above[j + c + k * above_leading];
-        }
     }
 #pragma unroll
     for (int c = 0; c < tile; ++c) {
@@ -94,7 +101,7 @@ TRIFOLD_DEVICE void factor_columns(FrontShared& shared, int j) {
     }
 }
 
-/* What follows from the pivots of a tile: the interchanges in other columns of D, and in Z' and H' of columns; rows of U and Z, and columns
+/* The consequences of a tile's pivots: the interchanges in other columns of D, and in Z' and H' of columns; rows of U and Z, and columns
  * of R. A thread has a column of D, or a row of another block. */
 TRIFOLD_DEVICE void interchange(FrontShared& shared, int j, const Ends& ends) {
     const real* d = shared.panel + j * (panel_leading + 1);
@@ -173,14 +180,23 @@ TRIFOLD_DEVICE void factor_front(FrontShared& shared, const Ends& ends) {
     real* panel = shared.panel;
 #pragma unroll 1
     for (int j = 0; j < padded; j += tile) {
+        if (j > 0) update_columns(shared, j);
         if (thread_index() < warp_lanes) {
             factor_columns(shared, j);
         } else if (padded > tile && j > 0) {
             int unit = use_tensor ? warp_index() - 1 : thread_index() - warp_lanes;
             const int before = j - tile;
-            eliminate_rows(panel, before, j, padded, j + tile, shared.above, above_leading, unit);
-            eliminate_rows(panel, before, next_row, ends.below, j, shared.above, above_leading, unit);
-            eliminate_rows(panel, before, right_row, ends.right, j, panel + before * panel_leading, panel_leading, unit);
+#pragma unroll 1
+            for (int part = 0; part < 3; ++part) { /* D; R and G; Z' and H' */
+                const int first = part == 0   ? j
+                                  : part == 1 ? next_row
+                                              : right_row,
+                          last = part == 0   ? padded
+                                 : part == 1 ? ends.below
+                                             : ends.right;
+                eliminate_rows(panel, before, first, last, part == 0 ? j + tile : j,
+                               part < 2 ? shared.above : panel + before * panel_leading, part < 2 ? above_leading : panel_leading, unit);
+            }
         }
         block_sync();
         interchange(shared, j, ends);

@@ -39,19 +39,23 @@ TRIFOLD_DEVICE void solve_general(SweepShared& shared, const real* factor) {
 #pragma unroll
                 for (int r = 0; r < tile; ++r)
                     if (Lower ? r > k : r < k) v[r] -= d[r * row + k * column] * v[k];
-                own[k] = v[k];
             }
+#pragma unroll
+            for (int k = 0; k < tile; ++k) own[k] = v[k];
         }
         block_sync();
 #pragma unroll 1
-        for (int r = first + thread_index(); r < last; r += threads)
+        for (int r = first + thread_index(); r < last; r += threads) {
+            real sum[columns_at_once] = {};
 #pragma unroll
-            for (int c = 0; c < columns_at_once; ++c) {
-                real sum = 0;
+            for (int k = j; k < j + tile; ++k) {
+                const real a = shared.factor[r * row + k * column];
 #pragma unroll
-                for (int k = j; k < j + tile; ++k) sum += shared.factor[r * row + k * column] * y[c * leading + k];
-                y[c * leading + r] -= sum;
+                for (int c = 0; c < columns_at_once; ++c) sum[c] += a * y[c * leading + k];
             }
+#pragma unroll
+            for (int c = 0; c < columns_at_once; ++c) y[c * leading + r] -= sum[c];
+        }
         block_sync();
     }
     if (!Lower) move();
