@@ -218,13 +218,15 @@ TRIFOLD_DEVICE void eliminate_tile(Shared& shared, real* to, int t) {
         if (of_tile) a[0][c] = r % 8 == c ? real(1) : real(0);
     }
     const bool first = warp == t * 8 / warp_lanes;
-    const bool stands =
-        eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
+    const KeptAs<double> kept{first ? shared.diagonal + t * 8 : nullptr, nullptr, first ? shared.reciprocal + padded : nullptr, 8};
+    unsigned negative = 0;
+    const bool stands = eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), kept, negative);
+    if (has_signs) warp_sync();
     if (first && lane == 0) shared.slowly = !stands;
     if (!stands || r >= padded || r < t * 8) return;
     if constexpr (has_signs) {
-        finish_row(a[0], d, of_tile);
-        shared.diagonal[padded + r] += of_tile ? squares_in_tile(d, r % 8) : squares_of_row(a[0], 1, 8);
+        shared.diagonal[padded + r] += of_tile ? kept.squares(r % 8) : squares_of_row(a[0], 1, 8);
+        finish_row(a[0], negative, of_tile);
     }
     real* near = of_tile ? shared.inverse[t] + r % 8 : own + r;
     to += of_tile ? t * 8 + r * padded : r + t * 8 * padded;
@@ -237,11 +239,11 @@ TRIFOLD_DEVICE void eliminate_tile(Shared& shared, real* to, int t) {
 template <bool Eliminates, class Shared>
 TRIFOLD_DEVICE void eliminate_slowly(Shared& shared, real* to, int t) {
     if (Eliminates && band_thread() < warp_lanes) {
-        eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots,
-                             {shared.diagonal + t * 8, shared.reciprocal + t * 8});
+        const KeptAs<double> kept{shared.diagonal + t * 8, shared.reciprocal + t * 8, shared.reciprocal + padded, 8};
+        eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
         for (int r = t * 8 + band_thread(); has_signs && r < padded; r += warp_lanes)
             shared.diagonal[padded + r] +=
-                squares_of_row(shared.lower + r + t * 8 * lower_leading, lower_leading, r - t * 8 < 8 ? r - t * 8 : 8);
+                r < t * 8 + 8 ? kept.squares(r % 8) : squares_of_row(shared.lower + r + t * 8 * lower_leading, lower_leading, 8);
         invert_tile<8>(shared, t);
     }
     band_sync();

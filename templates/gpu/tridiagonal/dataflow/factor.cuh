@@ -159,9 +159,11 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 TRIFOLD_DEVICE void report_signs(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool reports) {
     if (!reports) return arrive(shared, pivot_barriers, (tiles - 1) % 2);
     if (pivot_warps > 1) meet(shared, pivot_barriers, (tiles - 1) % 2);
-    if (gets_messages(front)) await_fronts(args, member, front.run, left_child(front), right_child(args, front));
+    const bool waits = gets_messages(front);
+    if (waits) await_fronts(args, member, front.run, left_child(front), right_child(args, front));
     report_signed(args, member, front.block, shared.diagonal, [&](int r) {
-        return static_cast<double>(shared.diagonal[padded + r] + shared.diagonal[2 * padded + r]) + pulled_squares(args, member, front, r);
+        const real sum = shared.diagonal[padded + r] + shared.diagonal[2 * padded + r];
+        return static_cast<double>(waits ? sum + pair_squares(args, member, pair_of(args, front, front.level - 1), r) : sum);
     });
 }
 

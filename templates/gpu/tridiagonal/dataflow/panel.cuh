@@ -144,18 +144,22 @@ TRIFOLD_DEVICE real factor_column_tile(FrontShared& shared, int t) {
                 if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
     }
     real* const pivots = shared.diagonal + t * 8;
+    const KeptAs<real> kept{pivots, shared.reciprocal + t * 8, own + t * 8, lower_leading};
     real squares = 0;
-    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), KeptAs<real>{pivots, nullptr})) {
+    unsigned negative = 0;
+    if (has_signs) warp_sync(); /* all lanes have the tile, above whose diagonal L's rows come */
+    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {pivots, nullptr, kept.rows, kept.leading}, negative)) {
         if constexpr (has_signs) {
-            squares = squares_in_tile(d, lane);
+            warp_sync();
+            if (lane < 8) squares = kept.squares(lane);
 #pragma unroll
-            for (int q = 0; q < row_sets; ++q) finish_row(a[q], d, (lane + q * warp_lanes) / 8 == t);
+            for (int q = 0; q < row_sets; ++q) finish_row(a[q], negative, (lane + q * warp_lanes) / 8 == t);
         }
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
-        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, KeptAs<real>{pivots, shared.reciprocal + t * 8});
-        if (has_signs && lane < 8) squares = squares_of_row(own + t * 8 + lane, lower_leading, lane);
+        eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, kept);
+        if (has_signs && lane < 8) squares = kept.squares(lane);
         invert_tile<lower_leading>(shared, t);
     }
     warp_sync();

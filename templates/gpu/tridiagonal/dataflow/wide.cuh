@@ -145,9 +145,13 @@ TRIFOLD_FUNCTION void report_small(const WideShared& shared, const trifold_args&
 }
 
 TRIFOLD_FUNCTION void report_signs(const WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int level) {
-    const Front front{block, -1, -1, 0, level, 0};
-    report_signed(args, member, block, shared.diagonal,
-                  [&](int r) { return shared.diagonal[padded + r] + pulled_squares(args, member, front, r); });
+    const Front front{block, 0, 0, 0, level, 0};
+    report_signed(args, member, block, shared.diagonal, [&](int r) {
+        double sum = shared.diagonal[padded + r];
+#pragma unroll 4
+        for (int k = 0; k < level; ++k) sum += pair_squares(args, member, pair_of(args, front, k), r);
+        return sum;
+    });
 }
 
 /* D is needed first. Where ptxas finds few registers, those that wait for D make those of the copies spill; then the couplings come

@@ -1,15 +1,22 @@
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* The places that the eight pivots and the reciprocals of their roots are stored to; null: they are not. */
+/* The places that the eight pivots and the reciprocals of their roots are stored to; null: they are not. Where pivots have both signs, also
+ * that of L left of the diagonal, row-major, where nobody looks for anything else: registers would have to keep it for its squares. */
 template <class T>
 struct KeptAs {
     T* pivots;
     real* reciprocals;
+    real* rows = nullptr;
+    int leading = 0;
     TRIFOLD_METHOD void keep(int c, real pivot, real reciprocal) const {
         if (pivots != nullptr) pivots[c] = pivot;
         if (reciprocals != nullptr) reciprocals[c] = reciprocal;
     }
+    TRIFOLD_METHOD void keep_lower(int r, int c, real value) const {
+        if (has_signs && rows != nullptr) rows[r * leading + c] = value;
+    }
+    TRIFOLD_METHOD real squares(int r) const { return squares_of_row(rows + r * leading, 1, r); }
 };
 typedef KeptAs<double> Kept;
 
@@ -37,9 +44,9 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. Where pivots have both signs, these are roots
- * of their sizes, and both ways to the second pivot must find the same sign. */
+ * of their sizes, both ways to the second pivot must find the same sign, and `negative` gets a bit for each that is. */
 template <int Sets, class T = double>
-TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept) {
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept, unsigned& negative) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
     const real lowest = floor > least ? floor : least;
     bool stands = true;
@@ -54,11 +61,15 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
         if constexpr (has_signs) stands = stands && (signed_minor < 0) == (r < 0) && minor >= least * least * least && minor <= largest;
         if (thread_index() % warp_lanes == 0) kept.keep(c, p, by_sign(scale, p)), kept.keep(c + 1, r, by_sign(second, r));
         const real turned = by_sign(l, p);
-        if constexpr (has_signs) d[c + 1][c] = l, d[c + 1][c + 1] = r; /* callers look at L and at signs */
+        if constexpr (has_signs) {
+            negative |= static_cast<unsigned>(p < 0) << c | static_cast<unsigned>(r < 0) << (c + 1);
+            if (thread_index() % warp_lanes == 0) kept.keep_lower(c + 1, c, l);
+        }
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
             d[k][c] *= scale;
             d[k][c + 1] = (d[k][c + 1] - d[k][c] * turned) * second;
+            if (thread_index() % warp_lanes == 0) kept.keep_lower(k, c, d[k][c]), kept.keep_lower(k, c + 1, d[k][c + 1]);
         }
 #pragma unroll
         for (int s = 0; s < Sets; ++s) {
@@ -78,21 +89,9 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 }
 
 /* A lane's row after that, as others find it: of L with marks, or instead of the identity of the inverse. */
-TRIFOLD_DEVICE void finish_row(real (&a)[8], const real (&d)[8][8], bool of_identity) {
+TRIFOLD_DEVICE void finish_row(real (&a)[8], unsigned negative, bool of_identity) {
 #pragma unroll
-    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_sign(a[c], d[c][c]) : marked(a[c], d[c][c]);
-}
-/* The squares left of the diagonal in a row of the tile. */
-TRIFOLD_DEVICE real squares_in_tile(const real (&d)[8][8], int row) {
-    real sum = 0;
-#pragma unroll
-    for (int r = 1; r < 8; ++r) {
-        real own = 0;
-#pragma unroll
-        for (int c = 0; c < r; ++c) own += d[r][c] * d[r][c];
-        if (r == row) sum = own;
-    }
-    return sum;
+    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_bit(a[c], negative, c) : marked(a[c], negative >> c & 1u);
 }
 
 /* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that
@@ -117,7 +116,10 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
             column[j] = pivot * scale;
             kept.keep(j - first, pivot, by_sign(scale, pivot));
         }
-        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] = marked(column[r] * scale, pivot);
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) {
+            column[r] = marked(column[r] * scale, static_cast<unsigned>(pivot < 0));
+            if (r < first + 8) kept.keep_lower(r - first, j - first, column[r]);
+        }
         warp_sync();
         for (int r = j + 1 + lane; r < end; r += warp_lanes)
             for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * by_sign(column[k], pivot);
