@@ -5,7 +5,7 @@ TRIFOLD_SIZE long long chain_bytes(long long padded, long long lower_leading, lo
     const long long pivots = 24, chain = 40, gate = 8, arrivals = 16 * 4, flags = 8;
     const long long sums = (3 * 8 + 4 + (has_signs ? 4 * 8 + 4 : 0)) * padded + 8 * columns * padded, inverse = 8 * padded;
     return pivots + chain + gate + arrivals + flags + sums +
-           (inverse + 2 * padded + (has_signs ? 64 : 0) + 3 * columns * padded + 2 * lower_leading * padded) * real;
+           (inverse + 2 * padded + 3 * columns * padded + 2 * lower_leading * padded) * real;
 }
 
 /* Leading dimension of a block of a sweep: lanes that read vectors down its columns meet no bank conflicts. */
@@ -36,7 +36,7 @@ struct ChainShared {
     int exponent[has_signs ? 2 * padded : padded];
     double squares[columns_at_once][padded];
     alignas(16) real inverse[tiles][64]; /* inverses of L's diagonal tiles, row-major */
-    real reciprocal[has_signs ? padded + 64 : padded]; /* reciprocals of L's diagonal, and rows of a tile of L */
+    real reciprocal[padded];             /* reciprocals of L's diagonal */
     real entry[padded];                  /* the diagonal of D as the caller gave it */
     /* Right-hand sides: of this front, less its updates; of the next one, which are being fetched; y. */
     real running[columns_at_once][padded], coming[columns_at_once][padded], solved[columns_at_once][padded];

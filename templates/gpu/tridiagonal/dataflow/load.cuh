@@ -67,7 +67,6 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
     real* const r = By == Crew::all ? left_of(shared) : shared.stacked;
     real* const g = By == Crew::all ? right_of(shared) : shared.stacked + padded;
     BandSquare sums[Pulling<By>::rounds]{};
-    real squares = 0; /* of a row, where pivots have both signs */
     bool fed = false;
     const int pairs = front.level - static_cast<int>(gets_messages(front));
 #pragma unroll 1
@@ -76,11 +75,11 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         const trifold_int left = pair.left, right = pair.right < path_of(args) ? pair.right : -1;
         const bool last = k + 1 == front.level, has_left = !is_ring || left >= 0;
         if (await_fronts(args, member, front.run, left, right)) fed = true;
-        if (has_signs && worker < padded) squares += pair_squares(args, member, pair, worker);
         if (has_left) copy_block(r, leading, next_of(args, member, left), worker, workers);
         if (right >= 0) copy_block(g, leading, behind_of(args, member, right), worker, workers);
         if (Riders && !in_registers) update_riders(shared.lower, args, member, left, right);
         end_copies();
+        if (has_signs && worker < padded) shared.diagonal[padded + worker] += pair_squares(args, member, pair, worker);
         if (By == Crew::all && last && has_room) {
             if (front.next >= 0 && (!is_ring || right >= 0)) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));
@@ -106,7 +105,6 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         });
         if (!last) meet_crew<By>(shared);
     }
-    if (has_signs && worker < padded) shared.diagonal[padded + worker] += squares;
     if (pairs > 0)
         each_lower_square<By>(sums, [&](const BandSquare& sum, int row, int column) {
 #pragma unroll

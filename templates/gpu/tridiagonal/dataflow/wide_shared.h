@@ -3,7 +3,7 @@
 
 TRIFOLD_SIZE long long wide_bytes(long long padded, long long lower_leading, bool has_signs, long long real) {
     const long long pivots = 24, ticket = 8, terms = 16, front = 40, flags = 8, diagonal = (has_signs ? 2 : 1) * 8 * padded, inverse = padded / 8 * 64;
-    const long long before = (pivots + ticket + terms + front + flags + diagonal + (padded + inverse + padded + (has_signs ? 64 : 0)) * real + 15) / 16 *
+    const long long before = (pivots + ticket + terms + front + flags + diagonal + (padded + inverse + padded) * real + 15) / 16 *
                              16; /* with entry and reciprocal */
     return before + 2 * lower_leading * padded * real;
 }
@@ -24,7 +24,7 @@ struct WideShared {
     double diagonal[has_signs ? 2 * padded : padded]; /* pivots, and the sums of rows */
     real entry[padded];                  /* the diagonal of D as the caller gave it */
     alignas(16) real inverse[tiles][64]; /* inverses of L's diagonal tiles, row-major */
-    alignas(16) real reciprocal[has_signs ? padded + 64 : padded]; /* reciprocals of L's diagonal, and rows of a tile of L */
+    alignas(16) real reciprocal[padded]; /* reciprocals of L's diagonal */
     alignas(
         16) real lower[lower_leading * padded]; /* L's column tiles as they are made; before, R of the front to the left; column-major */
     alignas(16) real pulled[lower_leading * padded]; /* G of the front to the right, then whatever else a band is multiplied by */

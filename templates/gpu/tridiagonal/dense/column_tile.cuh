@@ -1,22 +1,15 @@
 /* Elimination of a column tile, 8 wide, by one warp: the 8 by 8 pivot tile, and rows below it. */
 #include "gpu/tridiagonal/dense/pivots.cuh"
 
-/* The places that the eight pivots and the reciprocals of their roots are stored to; null: they are not. Where pivots have both signs, also
- * that of L left of the diagonal, row-major, where nobody looks for anything else: registers would have to keep it for its squares. */
+/* The places that the eight pivots and the reciprocals of their roots are stored to; null: they are not. */
 template <class T>
 struct KeptAs {
     T* pivots;
     real* reciprocals;
-    real* rows = nullptr;
-    int leading = 0;
     TRIFOLD_METHOD void keep(int c, real pivot, real reciprocal) const {
         if (pivots != nullptr) pivots[c] = pivot;
         if (reciprocals != nullptr) reciprocals[c] = reciprocal;
     }
-    TRIFOLD_METHOD void keep_lower(int r, int c, real value) const {
-        if (has_signs && rows != nullptr) rows[r * leading + c] = value;
-    }
-    TRIFOLD_METHOD real squares(int r) const { return squares_of_row(rows + r * leading, 1, r); }
 };
 typedef KeptAs<double> Kept;
 
@@ -61,15 +54,11 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
         if constexpr (has_signs) stands = stands && (signed_minor < 0) == (r < 0) && minor >= least * least * least && minor <= largest;
         if (thread_index() % warp_lanes == 0) kept.keep(c, p, by_sign(scale, p)), kept.keep(c + 1, r, by_sign(second, r));
         const real turned = by_sign(l, p);
-        if constexpr (has_signs) {
-            negative |= static_cast<unsigned>(p < 0) << c | static_cast<unsigned>(r < 0) << (c + 1);
-            if (thread_index() % warp_lanes == 0) kept.keep_lower(c + 1, c, l);
-        }
+        if constexpr (has_signs) negative |= sign_bit(p) << c | sign_bit(r) << (c + 1);
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
             d[k][c] *= scale;
             d[k][c + 1] = (d[k][c + 1] - d[k][c] * turned) * second;
-            if (thread_index() % warp_lanes == 0) kept.keep_lower(k, c, d[k][c]), kept.keep_lower(k, c + 1, d[k][c + 1]);
         }
 #pragma unroll
         for (int s = 0; s < Sets; ++s) {
@@ -90,8 +79,24 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 
 /* A lane's row after that, as others find it: of L with marks, or instead of the identity of the inverse. */
 TRIFOLD_DEVICE void finish_row(real (&a)[8], unsigned negative, bool of_identity) {
+    if constexpr (!has_signs) return;
 #pragma unroll
     for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_bit(a[c], negative, c) : marked(a[c], negative >> c & 1u);
+}
+
+/* The squares left of the diagonal in row r of L's tile, from its inverse, X = inverse(k, c), which outlives it: L X = 1. */
+template <class P, class Inverse>
+TRIFOLD_DEVICE real squares_in_tile(const P* pivots, int r, const Inverse& inverse) {
+    real sum = 0, l[8];
+#pragma unroll
+    for (int c = 7; c >= 0; --c) {
+        real rest = c == r ? real(1) : real(0);
+#pragma unroll
+        for (int k = c + 1; k < 8; ++k) rest -= l[k] * inverse(k, c);
+        l[c] = rest * (static_cast<real>(by_sign(pivots[c], pivots[c])) * inverse(c, c)); /* the diagonal of L is the pivot times that of X */
+        if (c < r) sum += l[c] * l[c];
+    }
+    return sum;
 }
 
 /* Eliminates a column tile in shared memory, one pivot at a time with every test: for tiles with a pivot that is raised or fails, or that
@@ -116,10 +121,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
             column[j] = pivot * scale;
             kept.keep(j - first, pivot, by_sign(scale, pivot));
         }
-        for (int r = j + 1 + lane; r < end; r += warp_lanes) {
-            column[r] = marked(column[r] * scale, static_cast<unsigned>(pivot < 0));
-            if (r < first + 8) kept.keep_lower(r - first, j - first, column[r]);
-        }
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] = marked(column[r] * scale, sign_bit(pivot));
         warp_sync();
         for (int r = j + 1 + lane; r < end; r += warp_lanes)
             for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * by_sign(column[k], pivot);

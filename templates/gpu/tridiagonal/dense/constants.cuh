@@ -24,13 +24,18 @@ TRIFOLD_DEVICE T turned_by(T value, unsigned bits) {
     copy_bits(value, words);
     return value;
 }
+/* 1 where a number is negative. */
+template <class P>
+TRIFOLD_DEVICE unsigned sign_bit(P pivot) {
+    unsigned words[sizeof(P) / 4];
+    copy_bits(words, pivot);
+    return words[sizeof(P) / 4 - 1] >> 31;
+}
 /* `value` times the sign of a pivot, or of the diagonal entry of L that is made of it. */
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, P pivot) {
     if constexpr (!has_signs) return value;
-    unsigned words[sizeof(P) / 4];
-    copy_bits(words, pivot);
-    return turned_by(value, words[sizeof(P) / 4 - 1]);
+    return turned_by(value, sign_bit(pivot) << 31);
 }
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
@@ -59,7 +64,7 @@ TRIFOLD_DEVICE T turned(T value) {
 template <class T, class P>
 TRIFOLD_DEVICE T panel_entry(T product, P pivot) {
     if constexpr (!has_signs) return product;
-    return marked(by_sign(product, pivot), static_cast<unsigned>(pivot < 0));
+    return marked(by_sign(product, pivot), sign_bit(pivot));
 }
 /* `value` times the sign of pivot k, of which `negative` has a bit where it is -1. */
 template <class T>
