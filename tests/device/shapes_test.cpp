@@ -177,16 +177,17 @@ TEST_CASE("device: symmetric matrices agree with a dense factorization") {
     const auto where = device();
     if (!where) return;
     unsigned k = 0;
-    for (const std::string variant : {"fused", "tiled", "team", "auto"})
-        for (const std::int64_t n : {1, 2, 3, 5, 8, 12, 16, 17, 32, 33, 48, 64, 97})
+    for (const std::string variant : {"fused", "tiled", "team", "dataflow", "tile-dataflow", "chains", "auto"})
+        for (const std::int64_t n : {1, 2, 3, 5, 8, 12, 16, 17, 32, 33, 48, 64, 96, 97, 130})
             for (const std::int64_t horizon : {1, 2, 7, 33, 65}) {
-                if (variant == "team" && n > 16) continue;
+                const bool is_chain = variant == "chains", flows = variant == "dataflow" || variant == "tile-dataflow";
+                if ((variant == "team" && n > 16) || (is_chain && (n < 17 || n > 64)) || (variant == "dataflow" && n > 96)) continue;
                 const bool is_tall = variant == "fused" && n > 48;
                 if (n * horizon > 1100 || is_tall || ++k % 2 == 0) continue;
                 Spec spec{
                     .block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = k % 3 == 0 ? 3 : 1, .batch = 1 + k % 4 * 2};
-                spec.ring = k % 7 == 3 && variant != "team";
-                spec.lengths = k % 11 == 5 && !spec.ring;
+                spec.ring = k % 7 == 3 && variant != "team" && !is_chain;
+                spec.lengths = k % 11 == 5 && !spec.ring && !flows;
                 spec.sizes = k % 13 == 5 && !spec.ring;
                 if (k % 5 == 0)
                     check_shape<float>(spec, *where, {.variant = variant}, k);

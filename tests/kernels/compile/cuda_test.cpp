@@ -257,6 +257,26 @@ TEST_CASE("NVRTC compiles kernels of chains without spills") {
     check_compiles({.block = 28, .horizon = 20, .rhs = 4, .batch = 100}, "sm_100", "chains", "twisted:2");
 }
 
+TEST_CASE("NVRTC compiles pivots of both signs without spills") {
+    if (!has_nvrtc()) return;
+    const auto check = [](Spec spec, const std::string& variant, const std::string& schedule) {
+        spec.matrix = MatrixKind::symmetric;
+        check_compiles(spec, "sm_90", variant, schedule);
+    };
+    for (const std::int64_t n : {17, 32, 48, 64, 88})
+        for (const auto precision : {Precision::f64, Precision::f32}) check(spec_of(n, precision, 1), "dataflow", "multi-stage");
+    for (const std::int64_t n : {17, 32, 64})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            check({.block = n, .horizon = 8192, .precision = precision, .operations = {Operation::factor}}, "dataflow", "multi-stage");
+    for (const std::int64_t n : {100, 128, 256})
+        for (const auto precision : {Precision::f64, Precision::f32}) check(spec_of(n, precision, 1), "tile-dataflow", "multi-stage");
+    for (const std::int64_t n : {17, 28, 48, 64})
+        for (const auto precision : {Precision::f64, Precision::f32})
+            for (const std::int64_t batch : {100, 2048})
+                check({.block = n, .horizon = 20, .precision = precision, .batch = batch}, "chains",
+                      batch == 100 ? "twisted:2" : "sequential");
+}
+
 TEST_CASE("NVRTC compiles teams that have chains") {
     if (!has_nvrtc()) return;
     check_compiles({.block = 1, .horizon = 20}, "sm_80", "team");

@@ -74,10 +74,20 @@ TEST_CASE("emulated: options of symmetric matrices, and rows without a pivot") {
     for (const auto* variant : {"fused", "team"})
         for (const auto* schedule : {"sequential", "twisted:3", "multi-stage"}) check_options(spec, schedule, variant);
     check_options(spec, "partitioned:3", "tiled");
+    check_options(spec, "multi-stage", "dataflow");
+    check_options(spec, "twisted:3", "tile-dataflow");
+    auto large = spec;
+    large.block = 21;
+    check_options(large, "multi-stage", "dataflow");
+    check_options(large, "twisted:2", "chains");
+    check_options(large, "sequential", "chains:chain_teams=1,chain_helper=0");
+    large.batch = 512;
+    check_options(large, "multi-stage", "dataflow", 2);  // with wide levels
 }
 
 TEST_CASE("emulated: growth is over the largest entry of a symmetric matrix, in D or in E, in chains of unequal length") {
-    for (const auto& [variant, schedule] : {std::pair{"fused", "sequential"}, {"team", "sequential"}, {"team", "twisted:2"}})
+    for (const auto& [variant, schedule] :
+         {std::pair{"fused", "sequential"}, {"team", "sequential"}, {"team", "twisted:2"}, {"tile-dataflow", "sequential"}})
         for (const bool in_e : {false, true}) {
             Emulated<double> call({.block = 2, .horizon = 4, .matrix = MatrixKind::symmetric}, schedule, 1, sm_90, variant);
             std::ranges::fill(call.user.d, 0.0), std::ranges::fill(call.user.e, 0.0);

@@ -34,6 +34,10 @@ TEST_CASE("symmetric matrices solve over the whole range of exponents on the emu
     const Spec spec{.block = 5, .horizon = 4, .matrix = MatrixKind::symmetric, .rhs = 2, .operations = all_operations()};
     check_range(spec, "partitioned:2", "fused", "cuda:sm_90");
     check_range(spec, "multi-stage", "tiled", "cuda:sm_90");
+    check_range(spec, "multi-stage", "dataflow", "cuda:sm_90");
+    check_range(spec, "twisted:2", "tile-dataflow", "cuda:sm_75");
+    check_range({.block = 17, .horizon = 4, .matrix = MatrixKind::symmetric, .rhs = 2}, "twisted:2", "chains", "cuda:sm_90");
+    check_range({.block = 5, .horizon = 7, .matrix = MatrixKind::symmetric, .batch = 512}, "multi-stage", "dataflow", "cuda:sm_90");
 }
 
 TEST_CASE("teams solve over the whole range of exponents on the emulated GPU") {

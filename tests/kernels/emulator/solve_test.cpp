@@ -94,6 +94,66 @@ TEST_CASE("symmetric matrices solve on the emulated GPU") {
     check("tiled", "cuda:sm_90", 66, 6, "recursive:2:3", 1, 1);  // the selected inverse is shared out
 }
 
+TEST_CASE("symmetric matrices solve where fronts flow on the emulated GPU") {
+    const auto check = [](std::int64_t n, std::int64_t horizon, std::int64_t columns, std::int64_t members,
+                          const std::string& target = "cuda:sm_90", const std::string& variant = "dataflow") {
+        check_solves({.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members}, "multi-stage",
+                     variant, target);
+    };
+    check(1, 13, 3, 2);
+    check(8, 6, 1, 1);
+    check(17, 6, 2, 1);
+    check(20, 11, 1, 1, "cuda:sm_90", "dataflow:bake=1");
+    check(12, 7, 8, 1, "cuda:sm_90", "dataflow:rides=0");
+    check(33, 6, 9, 1);
+    check(48, 6, 1, 2);
+    check(75, 5, 1, 1);  // without room for the blocks that are pulled
+    check(93, 5, 6, 1);  // inverses stand in the places of the tiles
+    check(12, 5, 1, 1, "cuda:sm_75");
+    check(5, 7, 3, 2, "hip:gfx1100");
+    check(31, 4, 9, 1, "hip:gfx942");
+    check(12, 5, 20, 1);       // shared sweeps
+    check(9, 7, 1, 512);       // wide levels
+    check(24, 6, 1, 512);      // ... of two bands
+    check(33, 7, 1, 300);      // ... of several warps
+}
+
+TEST_CASE("symmetric matrices solve by tiles on the emulated GPU") {
+    const auto check = [](std::int64_t n, std::int64_t horizon, const std::string& schedule, std::int64_t columns, std::int64_t members,
+                          const std::string& target = "cuda:sm_90", const std::string& variant = "tile-dataflow") {
+        check_solves({.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members}, schedule, variant,
+                     target);
+    };
+    for (const std::string schedule : {"sequential", "single-stage", "multi-stage", "partitioned:3", "twisted:4", "recursive:2:3"})
+        check(5, 6, schedule, schedule == "sequential" ? 5 : 1, 1);
+    check(65, 2, "multi-stage", 1, 2);
+    check(97, 3, "twisted:2", 3, 1, "cuda:sm_120");
+    check(130, 2, "sequential", 1, 1);
+    check(70, 3, "multi-stage", 1, 1, "cuda:sm_80");  // without copies of ranges
+    check(37, 3, "multi-stage", 1, 1, "cuda:sm_75");  // smaller tiles, in double precision
+    check(33, 5, "multi-stage", 5, 2, "hip:gfx942");
+    check(70, 2, "sequential", 1, 1, "hip:gfx1100");
+    check(70, 5, "multi-stage", 3, 1, "cuda:sm_90", "tile-dataflow:bake=0,stage_columns=32,stages=3");
+    check(70, 5, "multi-stage", 1, 1, "cuda:sm_90", "tile-dataflow:rank_levels=2");
+}
+
+TEST_CASE("symmetric matrices solve in chains on the emulated GPU") {
+    const auto check = [](std::int64_t n, std::int64_t horizon, const std::string& schedule, std::int64_t columns, std::int64_t members,
+                          const std::string& variant = "chains") {
+        check_solves({.block = n, .horizon = horizon, .matrix = MatrixKind::symmetric, .rhs = columns, .batch = members}, schedule, variant,
+                     "cuda:sm_90");
+    };
+    check(17, 6, "twisted:2", 1, 2);
+    check(20, 1, "sequential", 2, 1);
+    check(33, 5, "sequential", 5, 1);
+    check(48, 6, "twisted:2", 2, 2);
+    check(80, 3, "sequential", 1, 1);
+    check(33, 4, "twisted:2", 1, 2, "chains:chain_teams=1,chain_helper=1");
+    check(50, 3, "sequential", 1, 1, "chains:chain_teams=1,chain_helper=0,chain_rereads=0");
+    check(20, 5, "twisted:2", 2, 600);  // without helpers
+    check(28, 5, "twisted:2", 2, 2, "chains:chain_teams=1,chain_bands=2,chain_copier=1");
+}
+
 TEST_CASE("knobs of dataflow solve on the emulated GPU") { check_knobs({.block = 12, .horizon = 9}, "multi-stage", "dataflow"); }
 
 TEST_CASE("knobs of dataflow's wide levels solve on the emulated GPU") {

@@ -205,7 +205,7 @@ TEST_CASE("emulated: a ring's failures name their block, the last front's too") 
 TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree with a dense factorization") {
     unsigned seed = 0;
     const auto check = [&](const std::string& variant, const std::string& schedule, Spec spec) {
-        spec.matrix = MatrixKind::symmetric, spec.batch = 2;
+        spec.matrix = MatrixKind::symmetric, spec.batch = variant.find("wide") != std::string::npos ? 16 : 2;
         const Tuning tuning{.schedule = schedule, .variant = variant, .any_size = true};
         check_shape<double>(spec, Device::parse("cuda:0"), tuning, ++seed);
         if (spec.block < 10) check_shape<float>(spec, Device::parse("cuda:0"), tuning, seed);
@@ -214,34 +214,96 @@ TEST_CASE("emulated: rings, lengths, sizes and bands of symmetric matrices agree
                                                {"fused", "sequential", 17},
                                                {"team", "recursive:2", 5},
                                                {"team", "sequential", 12},
-                                               {"tiled", "segments:3", 33}}) {
-        for (const std::int64_t horizon : {1, 2, 5})
-            check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 2 ? 3 : 1, .ring = true});
-        check(variant, schedule, {.block = n, .horizon = 7, .lengths = true, .sizes = true});
+                                               {"tiled", "segments:3", 33},
+                                               {"dataflow", "auto", 9},
+                                               {"dataflow", "auto", 20},
+                                               {"dataflow:is_long=1,wide_least_fronts=64", "auto", 12},
+                                               {"dataflow", "auto", 90},
+                                               {"tile-dataflow", "multi-stage", 33},
+                                               {"tile-dataflow", "sequential", 70},
+                                               {"chains", "sequential", 40},
+                                               {"chains", "twisted:2", 36}}) {
+        const bool is_chain = std::string(variant) == "chains", flows = std::string(variant).find("dataflow") != std::string::npos;
+        for (const std::int64_t horizon : {1, 2, 3, 5, 12})
+            if (!is_chain && (flows ? n < 50 || horizon < 5 : horizon != 3 && horizon != 12))
+                check(variant, schedule, {.block = n, .horizon = horizon, .rhs = horizon == 2 ? 3 : 1, .ring = true});
+        check(variant, schedule, {.block = n, .horizon = 7, .lengths = !flows, .sizes = true});
         check(variant, schedule, {.block = n / 2, .horizon = 9, .bandwidth = 2});
         for (const std::int64_t horizon : {2, 6})
-            check(variant, schedule, {.block = n / 2, .horizon = horizon, .ring = true, .bandwidth = 2});
+            if (!is_chain) check(variant, schedule, {.block = n / 2, .horizon = horizon, .ring = true, .bandwidth = 2});
     }
 }
 
+TEST_CASE("emulated: inertia is that of the eigenvalues, or a block fails, where diagonals have zeros") {
+    int sound = 0, failed = 0;
+    for (const auto& [variant, schedule, n, members] : {std::tuple{"dataflow", "multi-stage", 9, 4},
+                                                        {"dataflow", "multi-stage", 33, 4},
+                                                        {"dataflow:is_long=1,wide_least_fronts=64", "multi-stage", 20, 24},
+                                                        {"tile-dataflow", "twisted:2", 12, 4},
+                                                        {"tile-dataflow", "multi-stage", 66, 4},
+                                                        {"chains", "twisted:2", 18, 4},
+                                                        {"chains:chain_teams=1", "sequential", 33, 4}})
+        for (const bool is_definite : {true, false}) {
+            const Spec spec{.block = n, .horizon = 5, .matrix = MatrixKind::symmetric, .batch = members};
+            ShapedProblem<double> problem(spec, 3);
+            std::mt19937 random(static_cast<unsigned>(n));
+            for (int m = 0; m < members; ++m)
+                for (int k = 0; k < 5; ++k) {
+                    // [H A'; A -C] by stages, where C is zero, or but for the least entries.
+                    auto block = problem.diagonal(m, k);
+                    for (int r = 0; r < n; ++r)
+                        for (int c = 0; c <= r; ++c) {
+                            const bool lower = r >= n / 2, crosses = lower && c < n / 2;
+                            const auto x = std::uniform_real_distribution(-1.0, 1.0)(random);
+                            const double own = !lower ? n : is_definite ? -1e-8 : m % 2 == 0 ? 0 : static_cast<double>(random() % 3) - 1;
+                            block(r, c) = block(c, r) = r == c ? own : crosses ? x : lower ? 0 : x / 2;
+                        }
+                }
+            problem.store();
+            Solver solver{Plan(spec, Device::parse("cuda:0"), {.schedule = schedule, .variant = variant})};
+            problem.factor_solve(solver);
+            for (int m = 0; m < members; ++m) {
+                INFO(variant, " ", n, " ", is_definite, " ", m);
+                const auto& status = solver.status()[static_cast<std::size_t>(m)];
+                if (!status.ok()) {
+                    ++failed;
+                    continue;
+                }
+                ++sound;
+                const Eigen::VectorXd values = problem.matrix(m).selfadjointView<Eigen::Lower>().eigenvalues();
+                CHECK(status.negative == (values.array() < 0).count());
+            }
+        }
+    CHECK(sound > 20);
+    CHECK(failed > 0);
+}
+
 TEST_CASE("emulated: the growth of a ring's rows, where both panels of a front belong to its last block") {
-    for (const std::string variant : {"fused", "tiled"}) {
-        const Spec spec{.block = 4, .horizon = 5, .matrix = MatrixKind::symmetric, .ring = true};
+    for (const auto& [variant, schedule, horizon, tip] : {std::tuple{"fused", "sequential", 5, 0},
+                                                          {"tiled", "sequential", 5, 0},
+                                                          {"tile-dataflow", "sequential", 5, 0},
+                                                          {"dataflow", "multi-stage", 2, 1},
+                                                          {"dataflow", "multi-stage", 3, 2}}) {  // R and G come as messages
+        CAPTURE(variant);
+        CAPTURE(horizon);
+        const int rows = 4 * horizon;
+        const Spec spec{.block = 4, .horizon = horizon, .matrix = MatrixKind::symmetric, .ring = true};
         ShapedProblem<double> problem(spec, 3);
-        problem.matrix(0).topLeftCorner(4, 4) /= 8;  // so that the rows which grow most are there
+        problem.matrix(0).block(4 * tip, 4 * tip, 4, 4) /= 8;  // so that the rows which grow most are there
         problem.store();
-        Solver solver{Plan(spec, Device::parse("cuda:0"), {.schedule = "sequential", .variant = variant})};
+        Solver solver{Plan(spec, Device::parse("cuda:0"), {.schedule = schedule, .variant = variant})};
         problem.factor_solve(solver);
-        Eigen::VectorXi order(20);
-        for (int k = 0; k < 20; ++k) order(k) = (k + 4) % 20;
+        Eigen::VectorXi order(rows);
+        for (int k = 0; k < rows; ++k) order(k) = (k + 4 * (tip + 1)) % rows;
         Eigen::MatrixXd a = problem.matrix(0)(order, order);
         Eigen::VectorXd sums = a.diagonal().cwiseAbs();
         double least = 1;
-        for (int k = 0; k < 20; ++k) {
+        for (int k = 0; k < rows; ++k) {
+            const auto after = rows - 1 - k;
             least = std::min(least, std::abs(a(k, k)) / sums(k));
-            const Eigen::VectorXd column = a.col(k).tail(19 - k);
-            sums.tail(19 - k) += column.cwiseAbs2() / std::abs(a(k, k));
-            a.bottomRightCorner(19 - k, 19 - k) -= column * column.transpose() / a(k, k);
+            const Eigen::VectorXd column = a.col(k).tail(after);
+            sums.tail(after) += column.cwiseAbs2() / std::abs(a(k, k));
+            a.bottomRightCorner(after, after) -= column * column.transpose() / a(k, k);
         }
         const auto& outcome = solver.status().front();
         CHECK(outcome.growth == doctest::Approx(sums.maxCoeff() / problem.matrix(0).cwiseAbs().maxCoeff()).epsilon(1e-12));
@@ -278,7 +340,7 @@ TEST_CASE("emulated: members of unequal length agree with a dense factorization"
 
 TEST_CASE("emulated: statuses, inertia and backward errors in the memory of a GPU") {
     const Current current;
-    for (const auto& variant : {"fused", "team", "tiled"}) {
+    for (const auto& variant : {"fused", "team", "tiled", "tile-dataflow"}) {
         const Spec spec{.block = 3,
                         .horizon = 5,
                         .matrix = MatrixKind::symmetric,

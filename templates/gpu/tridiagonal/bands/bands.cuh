@@ -215,14 +215,13 @@ TRIFOLD_DEVICE void eliminate_tile(Shared& shared, real* to, int t) {
         if (of_tile) a[0][c] = r % 8 == c ? real(1) : real(0);
     }
     const bool first = warp == t * 8 / warp_lanes;
+    unsigned negative = 0;
     const bool stands =
-        eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr});
+        eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), {first ? shared.diagonal + t * 8 : nullptr, nullptr}, negative);
     if (first && lane == 0) shared.slowly = !stands;
     if (!stands || r >= padded || r < t * 8) return;
-    if constexpr (has_signs) {
-        finish_row(a[0], d, of_tile);
-        shared.diagonal[padded + r] += of_tile ? squares_in_tile(d, r % 8) : squares_of_row(a[0], 1, 8);
-    }
+    if (has_signs && !of_tile) shared.diagonal[padded + r] += squares_of_row(a[0], 1, 8);
+    finish_row(a[0], negative, of_tile);
     real* near = of_tile ? shared.inverse[t] + r % 8 : own + r;
     to += of_tile ? t * 8 + r * padded : r + t * 8 * padded;
     const int leading = of_tile ? 8 : lower_leading, step = of_tile ? 1 : padded;
@@ -230,15 +229,20 @@ TRIFOLD_DEVICE void eliminate_tile(Shared& shared, real* to, int t) {
     for (int c = 0; c < 8; ++c) near[c * leading] = a[0][c], to[c * step] = a[0][c];
 }
 
+/* The sum of the squares in row r of L and of what was before it. */
+template <class Shared>
+TRIFOLD_DEVICE double sum_of_squares(const Shared& shared, int r) {
+    const auto inverse = [&](int k, int c) { return shared.inverse[r / 8][k * 8 + c]; };
+    return shared.diagonal[padded + r] + squares_in_tile(shared.diagonal + r / 8 * 8, r % 8, inverse);
+}
 /* Column tile t of L by every test, where the quick way has met a pivot that needs them. */
 template <bool Eliminates, class Shared>
 TRIFOLD_DEVICE void eliminate_slowly(Shared& shared, real* to, int t) {
     if (Eliminates && band_thread() < warp_lanes) {
         eliminate_one_by_one(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots,
                              {shared.diagonal + t * 8, shared.reciprocal + t * 8});
-        for (int r = t * 8 + band_thread(); has_signs && r < padded; r += warp_lanes)
-            shared.diagonal[padded + r] +=
-                squares_of_row(shared.lower + r + t * 8 * lower_leading, lower_leading, r - t * 8 < 8 ? r - t * 8 : 8);
+        for (int r = t * 8 + 8 + band_thread(); has_signs && r < padded; r += warp_lanes)
+            shared.diagonal[padded + r] += squares_of_row(shared.lower + r + t * 8 * lower_leading, lower_leading, 8);
         invert_tile<8>(shared, t);
     }
     band_sync();
@@ -353,22 +357,21 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
                     item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
             }
 }
-/* The squares of the rows of R or G that a lane has a part of, the lane's own and then of all; use(row, sum), once for each row. */
-struct RowSquares {
-    real at[2 * warp_bands] = {};
-    TRIFOLD_METHOD void add(int down, real value) {
-        if constexpr (has_signs) at[down / 8] += value * value;
-    }
-    template <class Use>
-    TRIFOLD_METHOD void leave(const Use& use) const {
-        if constexpr (!has_signs) return;
+/* The squares of the rows of R or G, which the bands are; use(row, sum), once for each row. */
+template <class Use>
+TRIFOLD_DEVICE void each_square(const Bands& bands, const Use& use) {
+    if constexpr (!has_signs) return;
 #pragma unroll
-        for (int k = 0; k < 2 * warp_bands; ++k) {
-            const real sum = sum_of_row(at[k]);
-            if (band_thread() % 4 == 0 && (k % 2 == 0 || is_whole(k / 2))) use(band_row(0) + tensor_column() + k * 8, sum);
-        }
+    for (int k = 0; k < 2 * warp_bands; ++k) {
+        real sum = 0;
+#pragma unroll
+        for (const BandPatch& patch : bands.at[k / 2])
+#pragma unroll
+            for (const band_real value : patch.at[k % 2][0]) sum += static_cast<real>(value * value);
+        sum = sum_of_row(sum);
+        if (band_thread() % 4 == 0 && (k % 2 == 0 || is_whole(k / 2))) use(band_row(0) + tensor_column() + k * 8, sum);
     }
-};
+}
 
 /* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements by their distance in rows and columns
  * from a lane's first one, whose place is patch_place(). */
@@ -402,6 +405,7 @@ TRIFOLD_DEVICE void solve_column(Bands& bands, BandLines& lines, const Shared& s
         take(band, bands.at[band][t], 1);
         tensor_multiply<2>(solved.at, lines.at[band], rows);
         take(band, solved, -1);
+        if (has_signs) bands.at[band][t] = solved;
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             if (k < 2 || is_whole(band)) store(band * 16 + down(k), t * 8 + k % 2, entry_of(shared, item(solved, k), t * 8 + k % 2));

@@ -231,13 +231,11 @@ TRIFOLD_DEVICE void make_next(Bands& diagonal, ChainShared& shared, const trifol
     if (loads_early) load_next();
     real* const out = next_of(args, walk.member, walk.block) + patch_place(padded);
     real* const near = shared.pulled + patch_place(lower_leading);
-    RowSquares squares;
     solve_bands(coupling, shared, [&](int r, int c, real value) {
         out[r + c * padded] = value;
         near[r + c * lower_leading] = value;
-        squares.add(r, value);
     });
-    squares.leave([&](int row, real sum) { shared.diagonal[2 * padded + row] = sum; });
+    each_square(coupling, [&](int row, real sum) { shared.diagonal[2 * padded + row] = sum; });
     if (!loads_early) load_next();
 }
 
@@ -422,15 +420,11 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
     real* const out = next_of(args, walk.member, walk.block);
     real* const far = out + patch_place(padded);
     real* const near = own.pulled + patch_place(lower_leading);
-    RowSquares squares;
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         BandLines lines;
         chain_sync(tile_barrier + t, band_warps + 1); /* R takes E's place */
-        solve_column(coupling, lines, other, t, [&](int r, int c, real value) {
-            near[r + c * lower_leading] = value;
-            squares.add(r, value);
-        });
+        solve_column(coupling, lines, other, t, [&](int r, int c, real value) { near[r + c * lower_leading] = value; });
         band_sync();
         subtract_results(diagonal, lines, own.pulled, t, [&](int s) { return s < reached_tiles(warp_bands - 1); });
         subtract_results(coupling, lines, other.lower, t, [&](int s) { return s > t; });
@@ -438,7 +432,7 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
         for (int k = 0; k < 4; ++k)
             if (k < 2 || is_whole(0)) far[down(k) + (t * 8 + k % 2) * padded] = entry_of(other, -lines.at[0][k / 2][k % 2], t * 8 + k % 2);
     }
-    squares.leave([&](int row, real sum) { own.diagonal[padded + row] = sum; });
+    each_square(coupling, [&](int row, real sum) { own.diagonal[padded + row] = sum; });
     chain_arrive(panel_barrier, band_warps + 1);
     judge(walk, other, args, level);
     if (walk.failed) {

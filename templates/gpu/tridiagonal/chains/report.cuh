@@ -35,7 +35,7 @@ TRIFOLD_DEVICE void report_front(ChainShared& shared, const trifold_args& args, 
         if constexpr (has_signs) {
             entry = by_sign(entry, entry);
             raise_to(shared.quotient[2 * padded + row], entry);
-            entry += shared.diagonal[padded + row];
+            entry += sum_of_squares(shared, row);
             raise_to(shared.quotient[padded + row], entry);
             shared.exponent[padded + row] += static_cast<int>(shared.diagonal[row] < 0);
         }

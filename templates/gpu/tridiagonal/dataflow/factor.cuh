@@ -35,9 +35,8 @@
 #include "gpu/tridiagonal/dataflow/panel.cuh"
 #include "gpu/tridiagonal/dataflow/stack.cuh"
 
-/* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. Where there are sums of rows, they take its squares; of its
- * own rows a lane has them. */
-TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t, real* sums = nullptr, real squares = 0) {
+/* Column tile t of L, its diagonal tile inverted, by one warp: a lane a row. Where there are sums of rows, they take its squares. */
+TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t, real* sums = nullptr) {
 #pragma unroll 1
     for (int r = t * 8 + thread_index() % warp_lanes; r < padded; r += warp_lanes) {
         const bool own = r < t * 8 + 8;
@@ -45,7 +44,7 @@ TRIFOLD_DEVICE void store_column_tile(FrontShared& shared, real* to, int t, real
         const int step = own ? 1 : lower_leading;
 #pragma unroll
         for (int c = 0; c < 8; ++c) to[r + (t * 8 + c) * padded] = from[c * step];
-        if (has_signs && sums != nullptr) sums[r] += own ? squares : squares_of_row(from, step, 8);
+        if (has_signs && sums != nullptr && !own) sums[r] += squares_of_row(from, step, 8);
     }
 }
 
@@ -159,9 +158,13 @@ TRIFOLD_DEVICE void eliminate_stack(FrontShared& shared, const trifold_args& arg
 TRIFOLD_DEVICE void report_signs(FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front, bool reports) {
     if (!reports) return arrive(shared, pivot_barriers, (tiles - 1) % 2);
     if (pivot_warps > 1) meet(shared, pivot_barriers, (tiles - 1) % 2);
-    if (gets_messages(front)) await_fronts(args, member, front.run, left_child(front), right_child(args, front));
+    const bool waits = gets_messages(front);
+    if (waits) await_fronts(args, member, front.run, left_child(front), right_child(args, front));
     report_signed(args, member, front.block, shared.diagonal, [&](int r) {
-        return static_cast<double>(shared.diagonal[padded + r] + shared.diagonal[2 * padded + r]) + pulled_squares(args, member, front, r);
+        const real* const x = inverse_of(shared, r / 8);
+        const real sum = shared.diagonal[padded + r] + shared.diagonal[2 * padded + r] +
+                         squares_in_tile(shared.diagonal + r / 8 * 8, r % 8, [&](int k, int c) { return x[k * lower_leading + c]; });
+        return static_cast<double>(waits ? sum + pair_squares(args, member, pair_of(args, front, front.level - 1), r) : sum);
     });
 }
 
@@ -180,8 +183,8 @@ TRIFOLD_DEVICE void eliminate_pivots(FrontShared& shared, const trifold_args& ar
     real* const to = factor_of(args, member, front.block);
 #pragma unroll 1
     for (int t = warp; t < tiles; t += pivot_warps) {
-        const real squares = factor_column_tile(shared, t);
-        store_column_tile(shared, to, t, shared.diagonal + padded * (1 + warp), squares);
+        factor_column_tile(shared, t);
+        store_column_tile(shared, to, t, shared.diagonal + padded * (1 + warp));
     }
     const bool reports = warp == (tiles - 1) % pivot_warps; /* it has met the other */
     if constexpr (has_signs)

@@ -142,18 +142,13 @@ TRIFOLD_DEVICE real* neighbour_rhs_of(const trifold_args& args, trifold_int memb
     return buffer<real>(args, Offset::rhs_update(args)) + (side * fronts_of(args) + block_index(args, member, block)) * vector_storage;
 }
 
-/* The squares of the rows of G, side 0, or R, side 1, and what those of the fronts that update a front sum up to for row r. */
+/* The squares of the rows of G, side 0, or R, side 1, and the sum of those that a pair of fronts has for a front's row r. */
 TRIFOLD_DEVICE real* squares_of(const trifold_args& args, trifold_int member, trifold_int block, int side) {
     return buffer<real>(args, FlowOffset::squares(args)) + (side * fronts_of(args) + block_index(args, member, block)) * padded;
 }
-TRIFOLD_DEVICE double pulled_squares(const trifold_args& args, trifold_int member, const Front& front, int r) {
-    double sum = 0;
-    for (int k = 0; k < front.level; ++k) {
-        const Pair pair = pair_of(args, front, k);
-        if (!is_ring || pair.left >= 0) sum += squares_of(args, member, pair.left, 1)[r];
-        if (pair.right < path_of(args)) sum += squares_of(args, member, pair.right, 0)[r];
-    }
-    return sum;
+TRIFOLD_DEVICE real pair_squares(const trifold_args& args, trifold_int member, const Pair& pair, int r) {
+    const real left = !is_ring || pair.left >= 0 ? squares_of(args, member, pair.left, 1)[r] : real(0);
+    return pair.right < path_of(args) ? left + squares_of(args, member, pair.right, 0)[r] : left;
 }
 
 /* A message: 64-bit words of (run number, 32 bits of payload). A reader that sees the current run number has valid payload, since a

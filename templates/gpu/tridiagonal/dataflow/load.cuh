@@ -79,6 +79,7 @@ TRIFOLD_DEVICE bool pull_updates(FrontShared& shared, const trifold_args& args, 
         if (right >= 0) copy_block(g, leading, behind_of(args, member, right), worker, workers);
         if (Riders && !in_registers) update_riders(shared.lower, args, member, left, right);
         end_copies();
+        if (has_signs && worker < padded) shared.diagonal[padded + worker] += pair_squares(args, member, pair, worker);
         if (By == Crew::all && last && has_room) {
             if (front.next >= 0 && (!is_ring || right >= 0)) copy_block(shared.stacked, stacked_leading, next_of(args, member, right));
             if (front.behind >= 0) copy_block(shared.stacked + padded, stacked_leading, behind_of(args, member, left));

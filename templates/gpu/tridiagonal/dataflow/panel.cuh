@@ -119,8 +119,8 @@ TRIFOLD_DEVICE void follow_tile(real (&a)[1][8], FrontShared& shared, real* rows
 }
 
 /* Column tile t of D by one warp: the rows below it, the tile itself in every lane, and the inverse of its factor. The elimination makes
- * that inverse of the identity, which stands in the lanes of the tile's own rows. Returns the squares in the tile's row of this lane. */
-TRIFOLD_DEVICE real factor_column_tile(FrontShared& shared, int t) {
+ * that inverse of the identity, which stands in the lanes of the tile's own rows. */
+TRIFOLD_DEVICE void factor_column_tile(FrontShared& shared, int t) {
     real a[row_sets][8];
     update_rows<row_sets>(a, shared.lower, lower_leading, t * 8, padded, shared.lower, t,
                           [&] { meet(shared, pivot_barriers, (t - 1) % 2); });
@@ -144,24 +144,19 @@ TRIFOLD_DEVICE real factor_column_tile(FrontShared& shared, int t) {
                 if (lane / 8 + q * (warp_lanes / 8) == t) a[q][c] = lane % 8 == c ? real(1) : real(0);
     }
     real* const pivots = shared.diagonal + t * 8;
-    real squares = 0;
-    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), KeptAs<real>{pivots, nullptr})) {
-        if constexpr (has_signs) {
-            squares = squares_in_tile(d, lane);
+    unsigned negative = 0;
+    if (eliminate_quickly(d, a, static_cast<real>(shared.pivots.floor), KeptAs<real>{pivots, nullptr}, negative)) {
 #pragma unroll
-            for (int q = 0; q < row_sets; ++q) finish_row(a[q], d, (lane + q * warp_lanes) / 8 == t);
-        }
+        for (int q = 0; q < row_sets; ++q) finish_row(a[q], negative, (lane + q * warp_lanes) / 8 == t);
         store_tile_rows(shared, a, t);
     } else {
         warp_sync();
         eliminate_carefully(shared.lower, lower_leading, t * 8, padded, 0, shared.pivots, KeptAs<real>{pivots, shared.reciprocal + t * 8});
-        if (has_signs && lane < 8) squares = squares_of_row(own + t * 8 + lane, lower_leading, lane);
         invert_tile<lower_leading>(shared, t);
     }
     warp_sync();
     if (t + 1 < tiles) arrive(shared, pivot_barriers, t % 2);
     arrive(shared, tile_barriers, t);
-    return squares;
 }
 
 /* Column tile t of the right-hand sides, by one warp. */

@@ -202,13 +202,16 @@ TRIFOLD_DEVICE void ride(RiderLook look, FrontShared& shared, const trifold_args
     }
 }
 
+TRIFOLD_DEVICE real square_of_pair(const Patch& patch, int half) {
+    const real a = static_cast<real>(element(patch, 2 * half)), b = static_cast<real>(element(patch, 2 * half + 1));
+    return a * a + b * b;
+}
 /* R and G, tile after tile as L's are there, out to whoever waits for them and to the workspace. The bands have products with the inverse,
  * R S and G S. */
 template <bool Riders>
 TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold_args& args, trifold_int member, const Front& front,
                                 RiderLook& look) {
     const Outbox out[2] = {outbox_of(stack.bands[0], args, member, front), outbox_of(stack.bands[1], args, member, front)};
-    real squares[2][2] = {};
 #pragma unroll
     for (int t = 0; t < tiles; ++t) {
         if (Riders && t + 1 == tiles) look = look_at_rider(args, member, front, first_rider());
@@ -222,13 +225,10 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
             multiply_patch<1>(solved, stack.bands[band].columns[t], b);
             stack.bands[band].columns[t] = solved;
 #pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                values[band][k] = static_cast<real>(element(solved, k));
-                if constexpr (has_signs) {
-                    values[band][k] = panel_entry(values[band][k], shared.diagonal[t * 8 + patch_column(k)]);
-                    squares[band][k / 2] += values[band][k] * values[band][k];
-                }
-            }
+            for (int k = 0; k < 4; ++k)
+                values[band][k] = has_signs
+                                      ? panel_entry(static_cast<real>(element(solved, k)), shared.diagonal[t * 8 + patch_column(k)])
+                                      : static_cast<real>(element(solved, k));
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)
@@ -249,7 +249,10 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
     if constexpr (has_signs)
         each_index<2, 2, 1>([&](int band, int half, int) {
             const Band& of = stack.bands[band];
-            const real sum = sum_of_row(squares[band][half]);
+            real sum = 0;
+#pragma unroll
+            for (const Patch& patch : of.columns) sum += square_of_pair(patch, half);
+            sum = sum_of_row(sum);
             if (out[band].to != nullptr && tensor_depth() == 0 && (half == 0 || of.whole))
                 squares_of(args, member, front.block, of.ahead ? 1 : 0)[of.row + half * 8 + tensor_column()] = sum;
         });

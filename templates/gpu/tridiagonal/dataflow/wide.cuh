@@ -88,12 +88,8 @@ TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, co
 /* Computes R or G, out to a block of the workspace, and the squares of its rows. */
 TRIFOLD_DEVICE void leave_panel(Bands& bands, const WideShared& shared, real* to, real* squares_to) {
     to += patch_place(padded);
-    RowSquares squares;
-    solve_bands(bands, shared, [&](int r, int c, real value) {
-        to[r + c * padded] = value;
-        squares.add(r, value);
-    });
-    squares.leave([&](int row, real sum) { squares_to[row] = sum; });
+    solve_bands(bands, shared, [to](int r, int c, real value) { to[r + c * padded] = value; });
+    each_square(bands, [&](int row, real sum) { squares_to[row] = sum; });
 }
 
 /* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which D's last update from the
@@ -145,9 +141,13 @@ TRIFOLD_FUNCTION void report_small(const WideShared& shared, const trifold_args&
 }
 
 TRIFOLD_FUNCTION void report_signs(const WideShared& shared, const trifold_args& args, trifold_int member, trifold_int block, int level) {
-    const Front front{block, -1, -1, 0, level, 0};
-    report_signed(args, member, block, shared.diagonal,
-                  [&](int r) { return shared.diagonal[padded + r] + pulled_squares(args, member, front, r); });
+    const Front front{block, 0, 0, 0, level, 0};
+    report_signed(args, member, block, shared.diagonal, [&](int r) {
+        double sum = sum_of_squares(shared, r);
+#pragma unroll 4
+        for (int k = 0; k < level; ++k) sum += pair_squares(args, member, pair_of(args, front, k), r);
+        return sum;
+    });
 }
 
 /* D is needed first. Where ptxas finds few registers, those that wait for D make those of the copies spill; then the couplings come

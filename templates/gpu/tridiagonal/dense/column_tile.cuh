@@ -37,9 +37,9 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
 /* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
  * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
  * is above the floor and of a size that the products of three of its like do not overflow. Where pivots have both signs, these are roots
- * of their sizes, and both ways to the second pivot must find the same sign. */
+ * of their sizes, both ways to the second pivot must find the same sign, and `negative` gets a bit for each that is. */
 template <int Sets, class T = double>
-TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept) {
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept, unsigned& negative) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
     const real lowest = floor > least ? floor : least;
     bool stands = true;
@@ -54,7 +54,7 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
         if constexpr (has_signs) stands = stands && (signed_minor < 0) == (r < 0) && minor >= least * least * least && minor <= largest;
         if (thread_index() % warp_lanes == 0) kept.keep(c, p, by_sign(scale, p)), kept.keep(c + 1, r, by_sign(second, r));
         const real turned = by_sign(l, p);
-        if constexpr (has_signs) d[c + 1][c] = l, d[c + 1][c + 1] = r; /* callers look at L and at signs */
+        if constexpr (has_signs) negative |= sign_bit(p) << c | sign_bit(r) << (c + 1);
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
             d[k][c] *= scale;
@@ -78,19 +78,23 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 }
 
 /* A lane's row after that, as others find it: of L with marks, or instead of the identity of the inverse. */
-TRIFOLD_DEVICE void finish_row(real (&a)[8], const real (&d)[8][8], bool of_identity) {
+TRIFOLD_DEVICE void finish_row(real (&a)[8], unsigned negative, bool of_identity) {
+    if constexpr (!has_signs) return;
 #pragma unroll
-    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_sign(a[c], d[c][c]) : marked(a[c], d[c][c]);
+    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_bit(a[c], negative, c) : marked(a[c], negative >> c & 1u);
 }
-/* The squares left of the diagonal in a row of the tile. */
-TRIFOLD_DEVICE real squares_in_tile(const real (&d)[8][8], int row) {
-    real sum = 0;
+
+/* The squares left of the diagonal in row r of L's tile, from its inverse, X = inverse(k, c), which outlives it: L X = 1. */
+template <class P, class Inverse>
+TRIFOLD_DEVICE real squares_in_tile(const P* pivots, int r, const Inverse& inverse) {
+    real sum = 0, l[8];
 #pragma unroll
-    for (int r = 1; r < 8; ++r) {
-        real own = 0;
+    for (int c = 7; c >= 0; --c) {
+        real rest = c == r ? real(1) : real(0);
 #pragma unroll
-        for (int c = 0; c < r; ++c) own += d[r][c] * d[r][c];
-        if (r == row) sum = own;
+        for (int k = c + 1; k < 8; ++k) rest -= l[k] * inverse(k, c);
+        l[c] = rest * (static_cast<real>(by_sign(pivots[c], pivots[c])) * inverse(c, c)); /* the diagonal of L is the pivot times that of X */
+        if (c < r) sum += l[c] * l[c];
     }
     return sum;
 }
@@ -117,7 +121,7 @@ TRIFOLD_DEVICE void eliminate_one_by_one(real* panel, int leading, int first, in
             column[j] = pivot * scale;
             kept.keep(j - first, pivot, by_sign(scale, pivot));
         }
-        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] = marked(column[r] * scale, pivot);
+        for (int r = j + 1 + lane; r < end; r += warp_lanes) column[r] = marked(column[r] * scale, sign_bit(pivot));
         warp_sync();
         for (int r = j + 1 + lane; r < end; r += warp_lanes)
             for (int k = j + 1; k < first + 8 && k <= r; ++k) panel[r + k * leading] -= column[r] * by_sign(column[k], pivot);

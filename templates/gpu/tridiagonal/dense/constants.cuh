@@ -24,27 +24,32 @@ TRIFOLD_DEVICE T turned_by(T value, unsigned bits) {
     copy_bits(value, words);
     return value;
 }
+/* 1 where a number is negative. */
+template <class P>
+TRIFOLD_DEVICE unsigned sign_bit(P pivot) {
+    unsigned words[sizeof(P) / 4];
+    copy_bits(words, pivot);
+    return words[sizeof(P) / 4 - 1] >> 31;
+}
 /* `value` times the sign of a pivot, or of the diagonal entry of L that is made of it. */
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, P pivot) {
     if constexpr (!has_signs) return value;
-    unsigned words[sizeof(P) / 4];
-    copy_bits(words, pivot);
-    return turned_by(value, words[sizeof(P) / 4 - 1]);
+    return turned_by(value, sign_bit(pivot) << 31);
 }
 template <class T, class P>
 TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
     if constexpr (!has_signs) return value;
     return by_sign(value, pivots[k]);
 }
-/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else
- * comes with them. Zeros need none. marked() gives `value` that sign to carry; turned() is a number times the sign that it carries. */
-template <class T, class P>
-TRIFOLD_DEVICE T marked(T value, P pivot) {
+/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else comes
+ * with them. Zeros need none. marked() gives `value` the sign to carry, 1 for -1; turned() is a number times the sign that it carries. */
+template <class T>
+TRIFOLD_DEVICE T marked(T value, unsigned sign) {
     if (!has_signs || value == 0) return value;
-    unsigned words[sizeof(T) / 4], of[sizeof(P) / 4];
-    copy_bits(words, value), copy_bits(of, pivot);
-    words[0] = (words[0] & ~1u) | of[sizeof(P) / 4 - 1] >> 31;
+    unsigned words[sizeof(T) / 4];
+    copy_bits(words, value);
+    words[0] = (words[0] & ~1u) | sign;
     copy_bits(value, words);
     return value;
 }
@@ -58,7 +63,8 @@ TRIFOLD_DEVICE T turned(T value) {
 /* A number of a panel, of what the product with the inverse of L's tile, transposed, is. */
 template <class T, class P>
 TRIFOLD_DEVICE T panel_entry(T product, P pivot) {
-    return marked(by_sign(product, pivot), pivot);
+    if constexpr (!has_signs) return product;
+    return marked(by_sign(product, pivot), sign_bit(pivot));
 }
 /* `value` times the sign of pivot k, of which `negative` has a bit where it is -1. */
 template <class T>

@@ -23,19 +23,14 @@ TRIFOLD_DEVICE void eliminate(real* square, int t, int row, Pivots& pivots, doub
 #pragma unroll
         for (int c = 0; c < 8; ++c) a[s][c] = exists ? rows[s * warp_lanes + c * leading] : real(0);
     const Kept kept{diagonal + t * 8, nullptr};
-    if (!eliminate_quickly(d, a, static_cast<real>(pivots.floor), kept))
+    unsigned negative = 0;
+    if (!eliminate_quickly(d, a, static_cast<real>(pivots.floor), kept, negative))
         return eliminate_carefully(square, leading, t * 8, t * 8 + 8 + edge, row, pivots, kept);
 #pragma unroll
     for (int s = 0; s < row_sets; ++s)
 #pragma unroll
         for (int c = 0; c < 8; ++c)
             if (exists) rows[s * warp_lanes + c * leading] = a[s][c];
-    if constexpr (!has_signs) return;
-    warp_sync(); /* all lanes have the tile */
-    if (lane == 0)
-        each_index<8, 8, 1>([&](int r, int c, int) {
-            if (c < r) columns[r + c * leading] = d[r][c];
-        });
 }
 
 /* 16 by 8 elements -= a S b' over 8 columns, whose signs are those of `pivots`, by one warp. */
@@ -123,10 +118,11 @@ TRIFOLD_DEVICE void start_square(real* square) {
 /* Column tile t's part of what is known of pivots with both signs: the rows' squares to the sums behind `diagonal`; which pivots are
  * negative to the word at `negative`, and how many to the word before it, by the first worker. */
 TRIFOLD_DEVICE void count_signs(const real* square, double* diagonal, trifold_int* negative, int t, int worker, int workers) {
-    for (int r = worker; r < edge; r += workers) {
-        const int left = r - t * 8;
-        diagonal[edge + r] += squares_of_row(square + r + t * 8 * leading, leading, left < 8 ? left : 8);
-    }
+    const real* columns = square + t * 8 * leading;
+    const auto inverse = [&](int k, int c) { return by_sign(columns[edge + t * 8 + c + k * leading], diagonal, t * 8 + k); };
+    for (int r = t * 8 + worker; r < edge; r += workers)
+        diagonal[edge + r] +=
+            r < t * 8 + 8 ? squares_in_tile(diagonal + t * 8, r % 8, inverse) : squares_of_row(columns + r, leading, 8);
     if (worker == 0)
         for (int c = t * 8; c < t * 8 + 8; ++c)
             if (diagonal[c] < 0) *negative |= trifold_int(1) << c, ++negative[-1];
