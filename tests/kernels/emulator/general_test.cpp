@@ -1,7 +1,6 @@
 // General matrices on emulated GPUs, against dense algebra.
-#include "tests/support/cpu/general.hpp"
-
 #include "tests/kernels/emulator/emulated.hpp"
+#include "tests/support/cpu/hard.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -153,4 +152,40 @@ TEST_CASE("general matrices take masks, diagonals, shifts and fewer columns on t
             CHECK(systems.columns(2, call.x).col(2).isConstant(7.0));
             check_findings(unit);
         }
+}
+
+TEST_CASE("hard general matrices are solved backward stably on the emulated GPU, or not ok") {
+    std::mt19937 random(1);
+    std::int64_t sound = 0;
+    for (const auto& [n, horizon, schedule] : {std::tuple{5, 3, "sequential"}, std::tuple{9, 5, "recursive:2"},
+                                               std::tuple{17, 2, "sequential"}, std::tuple{26, 3, "multi-stage"}}) {
+        const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::general, .batch = 3 * std::ssize(hard_kinds)};
+        const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = "getrf-fused"}));
+        GeneralSystems<double> systems(spec, static_cast<unsigned>(n));
+        for (std::int64_t m = 0; m < spec.batch; ++m)
+            make_hard(systems, spec, m, static_cast<std::size_t>(m) % std::size(hard_kinds), random);
+        GeneralCall<double, EmulatedUnit> call(unit, systems);
+        call.args.x = call.x.data();
+        call.run(Operation::factor_solve, systems.b(), next_running());
+        const auto x = call.x;
+        auto residual = systems.b();
+        for (std::int64_t m = 0; m < spec.batch; ++m) {
+            const Eigen::MatrixXd left = systems.columns(m, systems.b()) - systems.dense(m) * systems.columns(m, x);
+            std::copy_n(left.data(), n * horizon, residual.begin() + m * n * horizon);
+        }
+        call.run(Operation::solve, residual, next_running());
+        for (std::int64_t m = 0; m < spec.batch; ++m) {
+            INFO(fmt::format("{}, n = {}, N = {}, member {}", hard_kinds[static_cast<std::size_t>(m) % std::size(hard_kinds)], n, horizon,
+                             m));
+            if (call.status(m).block >= 0 || call.status(m).nearly_singular != 0) continue;
+            ++sound;
+            const auto& a = systems.dense(m);
+            const Eigen::MatrixXd one = systems.columns(m, x) + systems.columns(m, call.x), b = systems.columns(m, systems.b());
+            const double scale = a.cwiseAbs().rowwise().sum().maxCoeff() * one.cwiseAbs().maxCoeff() + b.cwiseAbs().maxCoeff();
+            CHECK((a * one - b).cwiseAbs().maxCoeff() / scale <= 1e-12);
+            CHECK((call.inertia(m).negative % 2 == 0 ? 1 : -1) == sign_of_determinant(a));
+        }
+        check_findings(unit);
+    }
+    CHECK(sound >= 40);
 }

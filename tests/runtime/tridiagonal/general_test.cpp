@@ -1,11 +1,10 @@
 /// General matrices by a Solver: what fails, masks, what is added to A, and many small matrices that are hard.
-#include "tests/support/cpu/general.hpp"
-
 #include <fmt/format.h>
 
 #include <trifold/trifold.hpp>
 
 #include "tests/runtime/tridiagonal/fixture.hpp"
+#include "tests/support/cpu/hard.hpp"
 #include "tests/support/test.hpp"
 
 using namespace trifold;
@@ -14,7 +13,6 @@ using namespace trifold::test;
 namespace {
 
 using Dense = Eigen::MatrixXd;
-using Wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
 
 Spec general(std::int64_t block, std::int64_t horizon, std::int64_t batch = 1, Precision precision = Precision::f64) {
     return {.block = block, .horizon = horizon, .precision = precision, .matrix = MatrixKind::general, .rhs = 2, .batch = batch};
@@ -187,69 +185,15 @@ TEST_CASE("the reciprocal condition of a general matrix is that of the matrix wi
     }
 }
 
-namespace {
-
-/// Kinds of matrices on which elimination may fail, grow, or tell the wrong sign.
-constexpr const char* kinds[]{"zeros on the diagonal", "integers",          "a block of low rank",  "permuted identities",
-                              "tiny blocks",           "rows of all sizes", "columns of all sizes", "sparse"};
-
-void make_hard(GeneralSystems<double>& systems, const Spec& spec, std::int64_t member, std::size_t kind, std::mt19937& random) {
-    const auto n = spec.block;
-    const auto below = [&](std::int64_t count) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count)); };
-    std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-    std::vector<double> sizes(static_cast<std::size_t>(n * spec.horizon));
-    for (auto& size : sizes) size = std::pow(10.0, static_cast<double>(below(61) - 30));
-    const auto special = below(spec.horizon), odd = below(n);
-    for (std::int64_t i = 0; i < spec.horizon; ++i) {
-        std::iota(order.begin(), order.end(), 0);
-        std::ranges::shuffle(order, random);
-        const double tiny = std::pow(10.0, static_cast<double>(-below(18)));
-        for (std::int64_t j = std::max<std::int64_t>(i - 1, 0); j < std::min(i + 2, spec.horizon); ++j)
-            for (std::int64_t r = 0; r < n; ++r)
-                for (std::int64_t c = 0; c < n; ++c) {
-                    double value = systems.draw();
-                    if (kind == 0 && i == j && (r == c || below(4) == 0)) value = 0;
-                    if (kind == 1) value = static_cast<double>(below(5) - 2);
-                    if (kind == 2 && i == j && i == special && r == odd) value = 0;
-                    if (kind == 3) value = i == j ? (order[static_cast<std::size_t>(r)] == c ? 1 : 0) : below(3 * n) == 0 ? 1 : 0;
-                    if (kind == 4 && i == j) value *= tiny;
-                    if (kind == 5) value *= sizes[static_cast<std::size_t>(i * n + r)];
-                    if (kind == 6) value *= sizes[static_cast<std::size_t>(j * n + c)];
-                    if (kind == 7 && below(2) == 0) value = 0;
-                    systems.set(member, i, j, r, c, value);
-                    systems.dense(member)(i * n + r, j * n + c) = value;  // to the last bit, whatever was there before
-                }
-    }
-}
-
-/// The sign of det A, 0 where it is singular, by full pivoting in a wider type after rows and columns are scaled by powers of two.
-int sign_of_determinant(const Dense& given) {
-    Wide a = given.cast<long double>();
-    for (int turn = 0; turn < 2; ++turn, a.transposeInPlace())
-        for (Eigen::Index r = 0; r < a.rows(); ++r) {
-            const long double largest = a.row(r).cwiseAbs().maxCoeff();
-            if (largest == 0) return 0;
-            a.row(r) *= std::ldexp(1.0L, -std::ilogb(largest));
-        }
-    const Eigen::FullPivLU<Wide> lu(a);
-    const auto pivots = lu.matrixLU().diagonal();
-    if (pivots.cwiseAbs().minCoeff() < 1e-16L * pivots.cwiseAbs().maxCoeff()) return 0;
-    const bool odd = (pivots.array() < 0).count() % 2 != 0;
-    const auto swaps = lu.permutationP().determinant() * lu.permutationQ().determinant();
-    return (odd ? -1 : 1) * static_cast<int>(swaps);
-}
-
-}  // namespace
-
 TEST_CASE("10 000 small general matrices: those with status ok are solved backward stably, and have the right sign of det A") {
     std::mt19937 random(1);
     std::int64_t all = 0, sound = 0;
-    std::array<std::int64_t, std::size(kinds)> sound_of{};
+    std::array<std::int64_t, std::size(hard_kinds)> sound_of{};
     std::vector<std::string> wrong;
     double worst = 0;
     for (const std::int64_t n : {1, 2, 3, 4, 6})
         for (const std::int64_t horizon : {1, 2, 3, 5, 8}) {
-            auto spec = general(n, horizon, 50 * std::ssize(kinds));
+            auto spec = general(n, horizon, 50 * std::ssize(hard_kinds));
             spec.rhs = 1;
             Tuning how;
             how.schedule = horizon % 2 == 0 ? "recursive:2" : "sequential";
@@ -257,7 +201,7 @@ TEST_CASE("10 000 small general matrices: those with status ok are solved backwa
             Solver solver(Plan(spec, Device::cpu(), how));
             GeneralSystems<double> systems(spec, static_cast<unsigned>(10 * n + horizon));
             for (std::int64_t m = 0; m < spec.batch; ++m)
-                make_hard(systems, spec, m, static_cast<std::size_t>(m) % std::size(kinds), random);
+                make_hard(systems, spec, m, static_cast<std::size_t>(m) % std::size(hard_kinds), random);
             std::vector<double> x(systems.b().size()), residual(x.size()), change(x.size());
             solver.factor_solve(systems.d(), systems.e(), systems.b(), x, with_u(systems));
             const auto outcomes = solver.status();
@@ -271,7 +215,7 @@ TEST_CASE("10 000 small general matrices: those with status ok are solved backwa
             for (std::int64_t m = 0; m < spec.batch; ++m, ++all) {
                 const auto& outcome = outcomes[static_cast<std::size_t>(m)];
                 if (!outcome.ok()) continue;
-                const auto kind = static_cast<std::size_t>(m) % std::size(kinds);
+                const auto kind = static_cast<std::size_t>(m) % std::size(hard_kinds);
                 ++sound, ++sound_of[kind];
                 const auto& a = systems.dense(m);
                 const Dense one = systems.columns(m, x), b = systems.columns(m, systems.b());
@@ -282,7 +226,7 @@ TEST_CASE("10 000 small general matrices: those with status ok are solved backwa
                 if (!(error <= 1e-12) || sign != expected)
                     wrong.push_back(
                         fmt::format("{}, n = {}, N = {}, member {}: error {:.1e}, sign {} for {}, growth {:.1e}, least pivot {:.1e}",
-                                    kinds[kind], n, horizon, m, error, sign, expected, outcome.growth, outcome.least_pivot));
+                                    hard_kinds[kind], n, horizon, m, error, sign, expected, outcome.growth, outcome.least_pivot));
             }
         }
     INFO(fmt::format("{}", fmt::join(wrong, "\n")));
