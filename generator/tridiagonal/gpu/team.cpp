@@ -196,11 +196,14 @@ constinit const Variant team_variant{
 
 namespace {
 
-/// Blocks whose rows leave no registers for fill have one chain.
+/// Blocks whose rows leave no registers for fill have one chain, or two from both ends.
 std::vector<Schedule> general_schedules(const Problem& problem) {
-    if (!is_general(problem.spec) || problem.spec.block <= largest_block_with_fill(problem.spec)) return {};
-    if (problem.spec.ring) return {sequential(problem.spec.horizon, true)};
-    return {sequential(problem.spec.horizon), twisted(problem.spec.horizon, 2)};
+    const auto& spec = problem.spec;
+    if (!is_general(spec)) return {};
+    const bool one_chain = !spec.ring && take(problem, "one_chain", quantities_of(problem)) != 0;
+    if (spec.block <= largest_block_with_fill(spec) && !one_chain) return {};
+    if (spec.ring || one_chain) return {sequential(spec.horizon, spec.ring)};
+    return {sequential(spec.horizon), twisted(spec.horizon, 2)};
 }
 
 }  // namespace

@@ -158,6 +158,7 @@ ExportRequest request_of(const BlockExportOptions& options) {
     request.optimize = parse_optimize(options.optimize);
     request.corrections = options.corrections;
     request.spec = spec_of(options);
+    if (request.spec.matrix == MatrixKind::symmetric && !uses_kernels(request)) request.factorization = Factorization::ldlt;
     if (!options.data.empty()) request.data = read_data(options, request.spec);
     if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
     if (options.prefactored.empty() && !options.shifts.empty())
@@ -214,7 +215,7 @@ std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, con
     app.add_option("--optimize", options->optimize,
                    "Of c99: speed, or size, which has smaller tiles and less code; the bits of X are the same");
     app.add_option("--factorization", options->factorization,
-                   "Of c99: llt, or ldlt, which takes no square roots, and with --matrix symmetric pivots of both signs")
+                   "Of c99: llt, or ldlt, which takes no square roots and is implied by --matrix symmetric in plain C")
         ->check(CLI::IsMember({"llt", "ldlt"}))
         ->capture_default_str();
     app.add_option("--refine", options->corrections,
