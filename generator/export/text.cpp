@@ -76,8 +76,18 @@ std::string section(std::string_view file, std::string_view name) {
     return result;
 }
 
-std::string check_of_chain() {
-    return section("example.c", "multiply_row") + "\n" +
+std::string multiply_row(const Spec& spec) {
+    const bool general = spec.matrix == MatrixKind::general;
+    return filled(
+        section("example.c", "multiply_row"),
+        {{"LOWER", general ? "" : "        const size_t row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */\n"},
+         {"ROW", general ? "r" : "row"},
+         {"COLUMN", general ? "k" : "column"},
+         {"AFTER", general ? "u[BTD_E(i, r, k)]" : "e_[BTD_E(i, k, r)]"}});
+}
+
+std::string check_of_chain(const Spec& spec) {
+    return multiply_row(spec) + "\n" +
            filled(section("example.c", "check"), {{"ROWS", "BTD_HORIZON * BTD_BLOCK"},
                                                   {"SKIP", ""},
                                                   {"AX", "multiply_row(d_, e_, x_ + c, shift, row / BTD_BLOCK, row % BTD_BLOCK"}});

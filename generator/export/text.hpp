@@ -32,7 +32,8 @@ using Values = std::map<std::string, std::string>;
 std::string filled(std::string_view text, const Values& values);
 
 /// The C that computes the relative residual of a chain, for an example.
-std::string check_of_chain();
+std::string check_of_chain(const Spec& spec);
+std::string multiply_row(const Spec& spec);
 
 /// Bytes of the arrays of a call.
 struct ArrayBytes {

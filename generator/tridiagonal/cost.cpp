@@ -93,7 +93,7 @@ LevelCost level_cost(const Schedule& schedule, std::size_t index, const Spec& sp
     Moved sum{0, slots_read(schedule, index)};
     for (const auto& run : level.runs) {
         for (const auto& group : groups(level, run)) {
-            const auto counts = chain_counts(group.length, group.behind, group.ahead);
+            const auto counts = chain_counts(group.length, group.behind, group.ahead, spec.matrix);
             result.counts += group.count * counts;
             result.longest_thirds = std::max(result.longest_thirds, counts.thirds());
             crew.take(group.count, counts.thirds());
@@ -104,8 +104,10 @@ LevelCost level_cost(const Schedule& schedule, std::size_t index, const Spec& sp
     }
     result.makespan_thirds = crew.makespan();
     const auto n = spec.block;
-    const auto elements = checked_add(checked_multiply(sum.blocks, n * n, "bytes of a level"),
-                                      checked_multiply(sum.triangles, n * (n + 1) / 2, "bytes of a level"), "bytes of a level");
+    const bool is_general = spec.matrix == MatrixKind::general;  // then all of D, and of each panel and coupling two
+    const auto panels = is_general ? 2 * n * n : n * n, triangle = is_general ? n * n : n * (n + 1) / 2;
+    const auto elements = checked_add(checked_multiply(sum.blocks, panels, "bytes of a level"),
+                                      checked_multiply(sum.triangles, triangle, "bytes of a level"), "bytes of a level");
     result.bytes = checked_multiply(elements, element_bytes(spec.precision), "bytes of a level");
     return result;
 }
@@ -117,29 +119,32 @@ Counts& Counts::operator+=(const Counts& other) {
     trsm += other.trsm;
     syrk += other.syrk;
     gemm += other.gemm;
+    getrf += other.getrf;
     return *this;
 }
 
 Counts operator*(std::int64_t times, const Counts& counts) {
-    return {times * counts.potrf, times * counts.trsm, times * counts.syrk, times * counts.gemm};
+    return {times * counts.potrf, times * counts.trsm, times * counts.syrk, times * counts.gemm, times * counts.getrf};
 }
 
-std::int64_t Counts::thirds() const { return potrf + 3 * trsm + 3 * syrk + 6 * gemm; }
+std::int64_t Counts::thirds() const { return potrf + 3 * trsm + 3 * syrk + 6 * gemm + 2 * getrf; }
 
 double Counts::flops(std::int64_t block) const {
     const auto n = static_cast<double>(block);
     return static_cast<double>(thirds()) / 3 * n * n * n;
 }
 
-Counts front_counts(const Front& front) {
+Counts front_counts(const Front& front, MatrixKind matrix) {
     const auto next = std::int64_t{front.next >= 0}, behind = std::int64_t{front.behind >= 0};
+    if (matrix == MatrixKind::general)  // panels R, Z, G and H, and products R Z, G H, R H and G Z
+        return {.trsm = 2 * (next + behind), .gemm = next + behind + 2 * next * behind, .getrf = 1};
     return {1, next + behind, next + behind, next * behind};
 }
 
-Counts chain_counts(std::int64_t length, bool behind, bool ahead) {
+Counts chain_counts(std::int64_t length, bool behind, bool ahead, MatrixKind matrix) {
     const Front inner{0, 0, behind ? 0 : -1}, last{0, ahead ? 0 : -1, behind ? 0 : -1};
-    auto counts = (length - 1) * front_counts(inner);
-    return counts += front_counts(last);
+    auto counts = (length - 1) * front_counts(inner, matrix);
+    return counts += front_counts(last, matrix);
 }
 
 Cost cost(const Schedule& schedule, const Spec& spec, std::int64_t workers) {

@@ -3,5 +3,5 @@
  * grown a little, if there is a very small pivot too: between the two there were numbers larger than any sum. */
 TRIFOLD_SIZE int is_doubtful(double grown, double least, int bytes) {
     const double most = bytes == 8 ? 0x1p28 : 0x1p15, rounding = bytes == 8 ? 0x1p-52 : 0x1p-23, little = 1024, apart = 4096;
-    return !(grown <= most) || least < trifold_nearly_singular * rounding || (grown > little && grown > most * apart * least);
+    return !(grown <= most) || least < (double)trifold_nearly_singular * rounding || (grown > little && grown > most * apart * least);
 }

@@ -227,3 +227,14 @@ TEST_CASE("auto takes what was measured to be within 3 % of the fastest of faste
     CHECK(problems >= 60);
     if (test::thinning == 1) CHECK(std::exp(logarithms / problems) <= max_mean_regret);
 }
+
+TEST_CASE("auto takes the schedules of general matrices that were measured to be faster") {
+    const auto schedule = [](std::int64_t block, std::int64_t batch, bool ring = false) {
+        const Spec spec{.block = block, .horizon = 256, .matrix = MatrixKind::general, .batch = batch, .ring = ring};
+        return choose(spec, parse_target("cuda:sm_90"), Tuning{}).schedule.name;
+    };
+    for (const std::int64_t block : {3, 4}) CHECK(schedule(block, 4096) == "twisted:2");
+    for (const std::int64_t block : {5, 7, 8}) CHECK(schedule(block, 4096) == "sequential");
+    CHECK(schedule(8, 1) != "sequential");  // one chain leaves the device empty
+    CHECK(schedule(8, 4096, true) != "twisted:2");
+}

@@ -45,6 +45,32 @@ std::int64_t elements(const Schedule& schedule, std::size_t index, std::int64_t 
     return sum;
 }
 
+/// Flops of a front of a general matrix with some neighbours, loop by loop: D = L U, panels E U^-1 and L^-1 U, and every product of a
+/// panel below and one to the right.
+std::int64_t lu_flops(std::int64_t n, std::int64_t neighbours) {
+    std::int64_t flops = 0;
+    for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t r = j + 1; r < n; ++r) flops += 1 + 2 * (n - j - 1);  // an entry of L, and what it takes from its row
+    for (std::int64_t row = 0; row < n; ++row)
+        for (std::int64_t j = 0; j < n; ++j) flops += neighbours * (1 + 2 * j) + neighbours * 2 * row;
+    return flops + neighbours * neighbours * 2 * n * n * n;
+}
+/// Words that a chain of a general matrix moves: blocks are whole, and couplings and panels are there both ways.
+std::int64_t lu_words(const std::vector<Front>& chain, std::int64_t horizon, std::size_t level, std::int64_t n) {
+    std::int64_t blocks = 0;
+    for (const auto& front : chain) {
+        blocks += 2;                                                               // D, and L and U
+        if (level > 0) blocks += (front.pivot > 0) + (front.pivot < horizon - 1);  // its slots
+        if (front.next >= 0) blocks += 4;                                          // E, U, R, Z
+        if (front.behind >= 0) blocks += 2;                                        // G, H
+    }
+    const bool behind = chain.front().behind >= 0, ahead = chain.back().next >= 0;
+    if (behind) blocks += 2;
+    blocks += (behind + ahead) * (level == 0 ? 1 : 2);
+    if (behind && ahead) blocks += 2;
+    return blocks * n * n;
+}
+
 }  // namespace
 
 TEST_CASE("counts, makespans and bytes are those of the fronts one by one") {
@@ -76,6 +102,31 @@ TEST_CASE("counts, makespans and bytes are those of the fronts one by one") {
             CHECK(counted.bytes == bytes);
             CHECK((workers > 1 || span == total.thirds()));
         }
+    });
+}
+
+TEST_CASE("counts of general matrices are those of the fronts one by one, whose operations are counted as they run") {
+    for_all_schedules(40, [](const Schedule& schedule) {
+        INFO(schedule.name, " ", schedule.horizon);
+        constexpr std::int64_t n = 24;
+        const Spec spec{.block = n, .horizon = schedule.horizon, .matrix = MatrixKind::general};
+        const auto counted = cost(schedule, spec, 2);
+        std::int64_t flops = 0, fronts = 0;
+        for (std::size_t k = 0; k < schedule.levels.size(); ++k) {
+            std::int64_t words = 0;
+            for (const auto& chain : chains_of(schedule.levels[k])) {
+                fronts += static_cast<std::int64_t>(chain.size());
+                for (const auto& front : chain) flops += lu_flops(n, (front.next >= 0) + (front.behind >= 0));
+                words += lu_words(chain, schedule.horizon, k, n);
+            }
+            CHECK(counted.levels[k].bytes == 8 * words);
+        }
+        CHECK(counted.total.getrf == fronts);
+        CHECK(counted.total.potrf + counted.total.syrk == 0);
+        // Terms of n^2 are not counted: half of n^2 for each triangle of getrf and of a panel below.
+        const auto lower_order = static_cast<double>(fronts) * 3 * n * n;
+        CHECK(std::abs(counted.total.flops(n) - static_cast<double>(flops)) <= lower_order);
+        CHECK(counted.total.thirds() == 2 * cost(schedule, {.block = n, .horizon = schedule.horizon}, 2).total.thirds());
     });
 }
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trifold
 
 FOLDER = Path(__file__).parents[2] / "tools/examples/python"
 
@@ -184,6 +185,19 @@ def test_swing_up(tmp_path):
     assert np.abs(np.cos(x[:, -1, 0]) + 1).max() < 1e-4 and np.abs(x[:, -1, 1]).max() < 0.05
     assert (times[0] > 1).all() and (times[-1] == 1).all()
     assert (tmp_path / "swing_up.png").stat().st_size > 10_000
+
+
+def test_around_hill():
+    module = example("around_hill")
+    controllers, times = module.main(["--members", "40", "--steps", "60"])
+    # Steps end, at a minimum, though members had wrong inertia on the way there.
+    assert (times[0] > 1).any() and (times[-1] == 1).all() and times.max() < module.ROUNDS
+    assert controllers.size.max() < 1e-6
+    D, gradient = controllers.derivatives()
+    assert abs(gradient).max() < 1e-6
+    for k in (0, 39):
+        values = np.linalg.eigvalsh(trifold.to_dense(D[k], controllers.E[k]))
+        assert (values < 0).sum() == module.MULTIPLIERS
 
 
 def test_lines(tmp_path):

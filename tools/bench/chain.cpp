@@ -20,15 +20,15 @@ void tell(std::vector<Result>& results, const Choice& choice, const std::string&
     }
 }
 
-/// E with its blocks by rows or by columns.
-std::vector<double> by_order(const formats::System& system, Order order) {
-    auto e = system.e;
-    const auto n = system.block, square = n * n;
-    for (std::int64_t k = 0; order == Order::column_major && k < static_cast<std::int64_t>(e.size()); ++k) {
+/// Blocks of n by rows or by columns.
+std::vector<double> by_order(const std::vector<double>& values, std::int64_t n, Order order) {
+    auto blocks = values;
+    const auto square = n * n;
+    for (std::int64_t k = 0; order == Order::column_major && k < static_cast<std::int64_t>(blocks.size()); ++k) {
         const auto row = k % square / n, column = k % n;
-        e[static_cast<std::size_t>(k)] = system.e[static_cast<std::size_t>(k / square * square + column * n + row)];
+        blocks[static_cast<std::size_t>(k)] = values[static_cast<std::size_t>(k / square * square + column * n + row)];
     }
-    return e;
+    return blocks;
 }
 
 struct OurChain {
@@ -40,8 +40,9 @@ struct OurChain {
         : solver(plan),
           columns(system.rhs),
           has_border(system.border > 0),
-          d(tools, system.d, plan.choice().spec.precision),
-          e(tools, by_order(system, order), plan.choice().spec.precision),
+          d(tools, by_order(system.d, system.block, order), plan.choice().spec.precision),
+          e(tools, by_order(system.e, system.block, order), plan.choice().spec.precision),
+          u(tools, by_order(system.u, system.block, order), plan.choice().spec.precision),
           f(tools, system.f, plan.choice().spec.precision),
           c(tools, system.c, plan.choice().spec.precision),
           b(tools, formats::parted(system, system.b).first, plan.choice().spec.precision),
@@ -63,7 +64,7 @@ struct OurChain {
     std::int64_t columns;
     bool has_border;
     std::shared_ptr<void> lengths, sizes;
-    Array d, e, f, c, b, x, tip_b, tip_x;
+    Array d, e, u, f, c, b, x, tip_b, tip_x;
     Stream stream;
 };
 
@@ -75,6 +76,7 @@ std::vector<Step> steps_in(const std::shared_ptr<OurChain>& one) {
     SweepOptions sweep;
     with.columns = sweep.columns = one->columns;
     with.lengths = static_cast<const int*>(one->lengths.get()), with.sizes = static_cast<const int*>(one->sizes.get());
+    if (one->solver.plan().choice().spec.matrix == MatrixKind::general) with.u = one->u.as<const Real>();
     if (one->has_border) {
         with.f = one->f.as<const Real>(), with.c = one->c.as<const Real>();
         with.tip_b = one->tip_b.as<const Real>(), with.tip_x = one->tip_x.as<Real>();
@@ -157,13 +159,16 @@ struct Starts {
               system.e);
         const auto a = system.border;
         write("b.npy", a > 0 ? std::vector{batch, system.rows, system.rhs} : std::vector{batch, horizon, n, system.rhs}, system.b);
+        write("U.npy", {batch, system.couplings(), n, n}, system.u);
         write("F.npy", {batch, horizon, a, n}, system.f);
         write("C.npy", {batch, a, a}, system.c);
         command = fmt::format(
-            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy b.npy{}{} --json --device {} --schedule {}{}{} "
+            "cd '{}' && CUDA_CACHE_DISABLE=1 TRIFOLD_CACHE_DIR=cache '{}' solve D.npy E.npy {}b.npy{}{} --json --device {} --schedule "
+            "{}{}{}{} "
             "2>&1",
-            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), a > 0 ? " F.npy C.npy" : "",
-            is_band && system.ring ? " --ring" : "", device, tuning.schedule,
+            directory.path().string(), std::filesystem::read_symlink("/proc/self/exe").string(), system.general ? "U.npy " : "",
+            a > 0 ? " F.npy C.npy" : "", is_band && system.ring ? " --ring" : "", device, tuning.schedule,
+            spec.matrix == MatrixKind::symmetric ? " --matrix symmetric" : "",
             spec.precision == Precision::mixed ? " --precision mixed" : "",
             tuning.workers > 1 ? fmt::format(" --workers {}", tuning.workers) : "");
     }

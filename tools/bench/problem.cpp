@@ -132,10 +132,11 @@ ChainProblem make_chain(std::string_view name, const Spec& spec, std::uint64_t s
     else if (spec.ring)
         problems::close_ring(system, seed);
     if (spec.border > 0) problems::add_border(system, spec.border, seed);
+    problems::take_kind(system, spec.matrix, seed);
     if (spec.lengths) one.lengths = problems::counts(spec.batch, spec.horizon, seed + 1);
     if (spec.sizes) one.sizes = problems::counts(spec.batch * spec.horizon, spec.block, seed + 2);
     problems::shorten(system, one.lengths, one.sizes);
-    round_to(spec.precision, {&system.d, &system.e, &system.f, &system.c, &system.b});
+    round_to(spec.precision, {&system.d, &system.e, &system.u, &system.f, &system.c, &system.b});
     if (spec.bandwidth > 1) {
         one.band = std::move(system);
         system = folded_system(one);

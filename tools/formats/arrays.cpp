@@ -73,7 +73,7 @@ class Reader {
   private:
     [[noreturn]] void fail(std::string_view what) const {
         auto shapes = fmt::format("D has shape {}, E {}", shape_text(arrays_.d.shape), shape_text(arrays_.e.shape));
-        for (const auto& [name, array] : {std::pair{"b", arrays_.b}, {"F", arrays_.f}, {"C", arrays_.c}})
+        for (const auto& [name, array] : {std::pair{"U", arrays_.u}, {"b", arrays_.b}, {"F", arrays_.f}, {"C", arrays_.c}})
             if (array != nullptr) shapes += fmt::format(", {} {}", name, shape_text(array->shape));
         throw InputError(fmt::format("{}: {}", shapes, what));
     }
@@ -115,7 +115,7 @@ class Reader {
         const auto& shape = arrays_.e.shape;
         const auto n = system_.block, horizon = system_.horizon;
         const bool is_chain = arrays_.b == nullptr;
-        is_band_ = !is_chain && shape.size() == lead_ + 4;
+        is_band_ = !is_chain && arrays_.u == nullptr && shape.size() == lead_ + 4;
         if (is_band_) {
             const auto w = system_.bandwidth = shape[lead_ + 1];
             if (w < 1 || w > max_block / n || shape != of_all({horizon, w, n, n}))
@@ -126,11 +126,17 @@ class Reader {
         const auto fits = [&](const Extents& one) { return shape == of_all(one) || (lead_ > 0 && shape == one); };
         system_.ring = !is_chain && fits({horizon, n, n});
         if (!system_.ring && !fits({horizon - 1, n, n}))
-            fail(fmt::format("E must be {}{}", shape_text(of_all({horizon - 1, n, n})),
-                             look_swapped() ? "; they look swapped, give D before E"
-                             : is_chain     ? ""
-                                            : fmt::format(", or as many blocks as D has where A is a ring, or {} where it is a band",
-                                                          open_text("w", {n, n}))));
+            fail(fmt::format(
+                "E must be {}{}", shape_text(of_all({horizon - 1, n, n})),
+                look_swapped() ? "; they look swapped, give D before E"
+                : is_chain     ? ""
+                : arrays_.u != nullptr
+                    ? ", or as many blocks as D has where A is a ring"
+                    : fmt::format(", or as many blocks as D has where A is a ring, or {} where it is a band", open_text("w", {n, n}))));
+        if (arrays_.u == nullptr) return;
+        system_.general = true;
+        if (const Extents one{system_.couplings(), n, n}; arrays_.u->shape != of_all(one) && (lead_ == 0 || arrays_.u->shape != one))
+            fail(fmt::format("U must be {}, as many blocks as E has", shape_text(of_all(one))));
     }
     /// Whether E would be a D, and D its E.
     bool look_swapped() const {
@@ -160,22 +166,28 @@ class Reader {
         };
         check("D", &arrays_.d, 3);
         check("E", &arrays_.e, is_band_ ? 4 : 3);
+        check("U", arrays_.u, 3);
         check("b", arrays_.b, system_.border > 0 ? 2 : 3);
         check("F", arrays_.f, 3);
         check("C", arrays_.c, 2);
     }
     void check_symmetric() {
         Symmetry symmetry(arrays_.d.precision);
-        check_symmetry(arrays_.d, "D", system_.block, system_.horizon, symmetry);
+        if (!system_.general) check_symmetry(arrays_.d, "D", system_.block, system_.horizon, symmetry);
         if (arrays_.c != nullptr) check_symmetry(*arrays_.c, "C", system_.border, 1, symmetry);
         symmetry.note(system_);
     }
     void take_values() {
         system_.d = arrays_.d.values;
-        const bool shared = arrays_.e.shape.size() < lead_ + (is_band_ ? 4 : 3);  // one E for every member of a batch
-        for (std::int64_t member = 0; member < (shared ? system_.batch : 1); ++member)
-            system_.e.insert(system_.e.end(), arrays_.e.values.begin(), arrays_.e.values.end());
+        take_couplings(arrays_.e, system_.e);
+        if (system_.general) take_couplings(*arrays_.u, system_.u);
         if (arrays_.f != nullptr) system_.f = arrays_.f->values, system_.c = arrays_.c->values;
+    }
+    /// One E or U may be that of every member of a batch.
+    void take_couplings(const Array& array, std::vector<double>& values) const {
+        const bool shared = array.shape.size() < lead_ + (is_band_ ? 4 : 3);
+        for (std::int64_t member = 0; member < (shared ? system_.batch : 1); ++member)
+            values.insert(values.end(), array.values.begin(), array.values.end());
     }
     /// The chain of a band: w blocks at a time.
     System folded() const {

@@ -22,6 +22,7 @@ void allocate(System& system) {
     const auto square = system.block * system.block, a = system.border;
     const std::tuple<std::vector<double>&, std::int64_t, std::int64_t> arrays[]{{system.d, system.horizon, square},
                                                                                 {system.e, system.couplings(), square},
+                                                                                {system.u, system.general ? system.couplings() : 0, square},
                                                                                 {system.f, system.chain_rows(), a},
                                                                                 {system.c, a, a},
                                                                                 {system.b, system.chain_rows() + a, system.rhs}};
@@ -62,8 +63,15 @@ class Scatter {
         else
             put(high_e_, (i * n + c) * n + r, entry, number);
     }
-    /// Compares both triangles of a general matrix, or mirrors the lower one.
     void finish(Precision precision) {
+        if (symmetric_ || !system_.general) match_triangles(precision);
+        if (system_.general) take_upper(symmetric_ ? system_.e : upper_e_);
+        if (zeros_ > 0) system_.notes.push_back(zeros_text());
+    }
+
+  private:
+    /// Compares both triangles of a file that has both, or mirrors the lower one.
+    void match_triangles(Precision precision) {
         const auto n = system_.block;
         Symmetry symmetry(precision);
         for (std::int64_t row = 0; row < chain_; ++row) {
@@ -80,16 +88,19 @@ class Scatter {
             compare(symmetry, at / n, last + at % n, system_.e[index(last * n + at)], upper_e_[index(last * n + at)]);
         finish_border(symmetry);
         symmetry.note(system_);
-        if (zeros_ > 0) system_.notes.push_back(zeros_text());
     }
-
-  private:
     /// An array that entries go to, and which of them have come.
     struct Half {
         explicit Half(std::vector<double>& of) : values(of), seen(of.size()) {}
         std::vector<double>& values;
         std::vector<bool> seen;
     };
+    /// Takes the transposes of the blocks above the diagonal.
+    void take_upper(const std::vector<double>& mirrored) {
+        const auto n = system_.block, square = n * n;
+        for (std::int64_t k = 0; k < std::ssize(mirrored); ++k)
+            system_.u[index(k)] = mirrored[index(k / square * square + k % n * n + k % square / n)];
+    }
     /// Takes an entry between row r of block 0 and row c of the last block: of A(0, N-1), or mirrored.
     void close(bool is_first_row, std::int64_t r, std::int64_t c, const Entry& entry, std::size_t number) {
         const auto at = ((system_.horizon - 1) * system_.block + r) * system_.block + c;
@@ -276,7 +287,7 @@ std::vector<double> joined(std::int64_t members, const std::vector<double>& chai
 System members_of(const System& system, const std::vector<std::int64_t>& members) {
     System part = system;
     part.batch = static_cast<std::int64_t>(members.size());
-    for (const auto array : {&System::d, &System::e, &System::b, &System::f, &System::c}) {
+    for (const auto array : {&System::d, &System::e, &System::u, &System::b, &System::f, &System::c}) {
         const auto& all = system.*array;
         const auto size = static_cast<std::ptrdiff_t>(all.size()) / system.batch;
         (part.*array).clear();
@@ -295,11 +306,13 @@ System assemble(const SparseMatrix& a, const DenseMatrix& b, const Stated& state
                                      a.entries.size()));
     check_range(a, b, precision);
     const auto shape = infer_shape(a, stated);
+    if (stated.general && shape.border > 0) throw InputError("a general matrix has no border; leave --border or --matrix general out");
     const auto n = shape.block;
     System system{.block = n, .horizon = (a.rows - shape.border + n - 1) / n, .rhs = b.columns, .rows = a.rows};
     system.ring = shape.ring;
     system.bandwidth = shape.bandwidth;
     system.border = shape.border;
+    system.general = stated.general;
     note_shape(system, stated);
     allocate(system);
     Scatter scatter(system, a);
@@ -329,7 +342,7 @@ DenseMatrix to_dense(const SparseMatrix& b, std::string_view name) {
 }
 
 SparseMatrix to_sparse(const System& system) {
-    SparseMatrix a{system.rows, system.rows, true, {}};
+    SparseMatrix a{system.rows, system.rows, !system.general, {}};
     const auto own = system.rows - system.border, padding = system.padding();
     const auto row_of = [=](std::int64_t row) { return row < own ? row : row - padding; };
     for_each_entry(system, 0, [&](std::int64_t row, std::int64_t column, double value) {

@@ -21,6 +21,9 @@ struct System {
     std::vector<double> e;  ///< [batch][N-1][n][n], A(i+1, i); of a ring one more, A(0, N-1)
     std::vector<double> b;  ///< [batch][N n + a][m]
 
+    bool general = false;   ///< A need not be symmetric: all of d counts, and u has A(i, i+1)
+    std::vector<double> u;  ///< as e; of a ring A(N-1, 0) is its last
+
     bool ring = false;  ///< the last block is coupled to the first
     std::int64_t couplings() const { return ring ? horizon : horizon - 1; }
     std::int64_t bandwidth = 1;  ///< above 1: each block holds as many blocks of a band
@@ -40,13 +43,15 @@ std::optional<std::string> asymmetry(const SparseMatrix& a, Precision precision)
 /// Blocks of a sparse A, b as columns. What is not stated is inferred. Three blocks or more are a ring where the entries say so.
 System assemble(const SparseMatrix& a, const DenseMatrix& b, const Stated& stated, Precision precision);
 
-/// The arrays of a System. The triangles of D's blocks and of C agree as those of a sparse A, or the upper one is zero.
+/// The arrays of a System. The triangles of D's blocks and of C agree as those of a sparse A, or the upper one is zero,
+/// unless the matrix is general.
 struct Arrays {
     const Array& d;                          ///< (N,n,n), or with a batch in front, as all others
     const Array& e;                          ///< (N-1,n,n), which a batch may share; of a ring (N,n,n), of a band (N,w,n,n)
     const Array* b = nullptr;                ///< (N,n) or (N,n,m); with a border (N n + a) or (N n + a,m). None: zero
     const Array *f = nullptr, *c = nullptr;  ///< of a border, (N,a,n) and (a,a)
     bool ring = false;                       ///< whether a band is one
+    const Array* u = nullptr;                ///< A(i, i+1) of a general matrix, as e
 };
 /// Throws InputError, which names the first value that is not finite in the precision. Without b there are chains alone.
 System assemble(const Arrays& arrays, Precision precision);
@@ -54,9 +59,25 @@ System assemble(const Arrays& arrays, Precision precision);
 /// The right-hand sides of a sparse b.
 DenseMatrix to_dense(const SparseMatrix& b, std::string_view name);
 
-/// Calls visit(row, column, value) for each entry of a member's lower triangle, row by row, with the padding.
+/// Calls visit(row, column, value) for each entry of a member of a general matrix, with the padding.
+template <class Visit>
+void for_each_of_all(const System& system, std::int64_t member, const Visit& visit) {
+    const auto n = system.block, rows = system.chain_rows();
+    const auto block = [&](const std::vector<double>& values, std::int64_t count, std::int64_t k, std::int64_t to, std::int64_t from) {
+        for (std::int64_t at = 0; at < n * n; ++at)
+            visit((to * n + at / n) % rows, (from * n + at % n) % rows,
+                  values[static_cast<std::size_t>((member * count + k) * n * n + at)]);
+    };
+    for (std::int64_t k = 0; k < system.horizon; ++k) block(system.d, system.horizon, k, k, k);
+    for (std::int64_t k = 0; k < system.couplings(); ++k) {
+        block(system.e, system.couplings(), k, k + 1, k);
+        block(system.u, system.couplings(), k, k, k + 1);
+    }
+}
+/// Likewise of its lower triangle, row by row; of a general matrix all entries.
 template <class Visit>
 void for_each_entry(const System& system, std::int64_t member, const Visit& visit) {
+    if (system.general) return for_each_of_all(system, member, visit);
     const auto n = system.block, rows = system.chain_rows(), a = system.border;
     const auto *d = system.d.data() + member * rows * n, *e = system.e.data() + member * system.couplings() * n * n;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -87,7 +108,7 @@ std::vector<double> joined(std::int64_t members, const std::vector<double>& chai
 /// The System of these members alone.
 System members_of(const System& system, const std::vector<std::int64_t>& members);
 
-/// The lower triangle of member 0, without padding and zeros.
+/// The lower triangle of member 0, or all of it where it is general, without padding and zeros.
 SparseMatrix to_sparse(const System& system);
 
 }  // namespace trifold::formats

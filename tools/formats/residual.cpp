@@ -83,7 +83,7 @@ std::vector<double> relative_residuals(const System& system, std::span<const dou
     return residuals(system.batch, system.rhs, system.b, x, [&](std::int64_t member, const auto& visit) {
         for_each_entry(system, member, [&](std::int64_t row, std::int64_t column, double a) {
             visit(row, column, a);
-            if (row != column) visit(column, row, a);
+            if (row != column && !system.general) visit(column, row, a);
         });
     });
 }

@@ -154,6 +154,7 @@ Shape infer_shape(const SparseMatrix& a, const Stated& stated) {
     check_stated(stated, a.rows);
     const Pattern pattern(a);
     const auto bandwidth = stated.bandwidth.value_or(1);
+    const auto most_border = stated.general ? 0 : largest_border(a.rows);
     if (stated.block) {
         Shape shape{.block = *stated.block * bandwidth, .bandwidth = bandwidth, .border = stated.border.value_or(0)};
         const auto rows = a.rows - shape.border;
@@ -161,7 +162,7 @@ Shape infer_shape(const SparseMatrix& a, const Stated& stated) {
         shape.flops = flops_of(shape.block, rows, shape.ring, shape.border);
         return shape;
     }
-    auto shape = pattern.cheapest(bandwidth, stated.border.value_or(0), stated.border.value_or(largest_border(a.rows)));
+    auto shape = pattern.cheapest(bandwidth, stated.border.value_or(0), stated.border.value_or(most_border));
     if (!shape)
         throw InputError(
             fmt::format("A has entries {} off the diagonal, so no block size up to {} holds them; reorder it to a smaller bandwidth",

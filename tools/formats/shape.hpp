@@ -23,7 +23,8 @@ std::string to_string(const Shape& shape);
 /// is none.
 struct Stated {
     std::optional<std::int64_t> block{}, bandwidth{}, border{};
-    bool ring = false;  ///< of arrays of a band, which look the same where it is none
+    bool ring = false;     ///< of arrays of a band, which look the same where it is none
+    bool general = false;  ///< A need not be symmetric, and has no border
 };
 
 /// The shape of the fewest flops that holds every entry that is not zero; of a stated block, that shape, whether it holds them or not.

@@ -270,6 +270,29 @@ void add_border(System& system, std::int64_t border, std::uint64_t seed) {
     system.b = formats::joined(system.batch, chain, numbers(system, border * system.rhs, seed, 4));
 }
 
+void take_kind(System& system, MatrixKind kind, std::uint64_t seed) {
+    const auto n = system.block, square = n * n, half = (n + 1) / 2;
+    if (kind == MatrixKind::symmetric)
+        for (auto* values : {&system.d, &system.e})
+            for (std::int64_t k = 0; k < std::ssize(*values); ++k)
+                if (k % square / n >= half && k % n >= half) (*values)[static_cast<std::size_t>(k)] *= -1;
+    if (kind != MatrixKind::general) return;
+    system.general = true;
+    system.u.resize(system.e.size());
+    const auto of_d = numbers(system, system.horizon * square, seed, 5), of_e = numbers(system, system.couplings() * square, seed, 6);
+    for (std::size_t k = 0; k < of_d.size() + of_e.size(); ++k) {
+        const auto at = static_cast<std::int64_t>(k < of_d.size() ? k : k - of_d.size()), row = at % square / n, column = at % n;
+        const auto here = static_cast<std::size_t>(at), mirrored = static_cast<std::size_t>(at - at % square + column * n + row);
+        if (k >= of_d.size()) {
+            system.u[mirrored] = system.e[here] - of_e[here];
+            system.e[here] += of_e[here];
+        } else if (row > column) {
+            system.d[here] += of_d[here];
+            system.d[mirrored] -= of_d[here];
+        }
+    }
+}
+
 std::vector<int> counts(std::int64_t count, std::int64_t most, std::uint64_t seed) {
     Random random(seed);
     std::vector<int> all(static_cast<std::size_t>(count));

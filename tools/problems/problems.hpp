@@ -29,6 +29,10 @@ formats::System make(std::string_view name, const Sizes& sizes, std::uint64_t se
 void close_ring(formats::System& system, std::uint64_t seed);
 void add_band(formats::System& system, std::int64_t bandwidth, bool ring, std::uint64_t seed);
 void add_border(formats::System& system, std::int64_t border, std::uint64_t seed);
+/// Makes a positive definite System one of another kind. `symmetric`: the later half of each block's rows and columns change signs where
+/// they meet, so that A is quasi-definite. `general`: a skew-symmetric matrix of numbers uniform in (-1, 1) is added, so that A has a
+/// positive definite symmetric part.
+void take_kind(formats::System& system, MatrixKind kind, std::uint64_t seed);
 /// Lengths or sizes, uniform in 1 to `most`.
 std::vector<int> counts(std::int64_t count, std::int64_t most, std::uint64_t seed);
 /// Puts the identity beyond the lengths of members and the sizes of blocks, and zeros into b and a border. Where there are none, all are

@@ -32,6 +32,12 @@ OperationCounts panel_counts(std::int64_t n, std::int64_t width, bool ldlt, std:
     return counts;
 }
 
+/// Sums of rows, for pivots of both signs, which are not tested otherwise.
+OperationCounts sums_counts(std::int64_t n, std::int64_t blocks) {
+    const auto squares = blocks * n * (n - 1) / 2 + (blocks - 1) * n * n;
+    return {.multiply = 2 * squares + 1, .divide = 2, .add = squares - blocks * n};
+}
+
 /// Blocks that are eliminated one after another, and whether separators stand at their ends: all blocks of the sequential schedule; a chain
 /// of templates/export/c99/partitioned.c; or all separators there.
 struct CountedRow {
@@ -104,7 +110,7 @@ OperationCounts exported_factor_counts(const ExportRequest& request) {
     OperationCounts counts = shape_counts(request);
     counts.add += separators_of(request) * n * (n + 1);
     for (const auto& row : counted_rows(request)) counts = counts + factor_counts(n, row);
-    return counts;
+    return has_signs(request.spec) ? counts + sums_counts(n, request.spec.horizon) : counts;
 }
 
 OperationCounts exported_solve_counts(const ExportRequest& request) {

@@ -47,21 +47,25 @@ std::string problem(const ExportRequest& request) {
     if (spec.border > 0) fields = ".f = f, .c = corner";
     if (spec.sizes) fields += fmt::format("{}.sizes = sizes", fields.empty() ? "" : ", ");
     if (!fields.empty()) arrays += fmt::format("static const btd_shape shape = {{{}}};\n\n", fields);
-    return arrays +
-           filled(section("example.c", "made_up_problem"), {{"MORE", spec.ring ? "" : " + 1"},
-                                                            {"DOMINANT", fmt::format("{}", spec.border + 1)},
-                                                            {"MAKE_SHAPE", shape_sections(spec, "make_border", "", "make_sizes")}});
+    const auto dominant = fmt::format("3 * BTD_BLOCK + {}", spec.border + 1);
+    if (is_general(spec)) arrays += "static btd_real u[BTD_E_SIZE];\n\n";
+    return arrays + filled(section("example.c", "made_up_problem"),
+                           {{"MIRROR", is_general(spec) ? "random_number()" : "d[BTD_D(i, r, c)]"},
+                            {"MAKE_U", is_general(spec) ? "                u[BTD_E(i, r, c)] = random_number();\n" : ""},
+                            {"MORE", spec.ring ? "" : " + 1"},
+                            {"DIAGONAL", has_inertia(spec) ? fmt::format("r % 2 == 0 ? {0} : -({0})", dominant) : dominant},
+                            {"MAKE_SHAPE", shape_sections(spec, "make_border", "", "make_sizes")}});
 }
 
 /// Text with the test of X.
 std::string check(const Spec& spec) {
     const auto terms = shape_sections(spec, "border_terms", "ring_terms", "");
-    if (terms.empty() && !spec.sizes) return check_of_chain();
+    if (terms.empty() && !spec.sizes) return check_of_chain(spec);
     const auto row = terms.empty() ? "" : filled(section("example.c", "shape_row"), {{"TERMS", terms}}) + "\n";
     const std::string skip =
         "        if (row < BTD_HORIZON * BTD_BLOCK && (int)(row % BTD_BLOCK) >= sizes[row / BTD_BLOCK]) {\n            continue;\n        "
         "}\n";
-    return section("example.c", "multiply_row") + "\n" + row +
+    return multiply_row(spec) + "\n" + row +
            filled(section("example.c", "check"),
                   {{"ROWS", "SIZE / BTD_RHS"},
                    {"SKIP", spec.sizes ? skip : ""},

@@ -19,7 +19,6 @@ void check_layout(const ExportRequest& request) {
     const auto& spec = request.spec;
     if (spec.batch != 1 || spec.rhs_layout != RhsLayout::staged || spec.d.member != dense || spec.e.member != dense)
         throw SpecError("an exported solver takes one system, B and X [N][n][m]; leave batch, the layout of B and strides of members out");
-    if (has_inertia(spec)) throw SpecError("an exported solver is for positive definite matrices; leave matrix out");
     if (is_dense(spec)) return;
     if (request.prefactored) throw SpecError("factors as constants leave no D and E to call with; leave order, coupling and strides out");
     if (!exported_chains(request).empty())
@@ -29,6 +28,26 @@ void check_layout(const ExportRequest& request) {
                         request.schedule));
     const bool gaps = spec.d != BlockLayout{} || spec.e != BlockLayout{};
     if (request.data && gaps) throw SpecError("a problem is baked in without gaps; leave strides out");
+}
+
+/// Pivots of both signs, and general matrices.
+void check_matrix(const ExportRequest& request) {
+    const auto& spec = request.spec;
+    if (!has_inertia(spec)) return;
+    const bool general = is_general(spec);
+    const auto fail = [&](std::string_view what) {
+        throw SpecError(fmt::format("{} not for a {} matrix; leave {} out", what, general ? "general" : "symmetric",
+                                    what.ends_with("is") ? "it" : "them"));
+    };
+    if (has_shape(spec)) fail("exported rings, borders and sizes are");
+    if (request.prefactored) fail("factors as constants are");
+    if (request.schedule != "sequential") fail(fmt::format("schedule {} is", request.schedule));
+    if (general && request.data) fail("a problem to bake in is");
+    if (general && request.corrections > 0) fail("refined solutions are");
+    if (general && request.factorization != Factorization::llt) fail("factorization ldlt is");
+    if (general && request.optimize != Optimize::speed) fail("code that is optimized for size is");
+    if (!uses_kernels(request) && request.factorization == Factorization::llt)
+        throw SpecError("pivots of both signs have no square roots; give factorization ldlt");
 }
 
 /// Rings, borders and sizes.
@@ -41,7 +60,7 @@ void check_shape(const ExportRequest& request) {
     };
     if (spec.border > max_export_border)
         throw SpecError(fmt::format("a border of {} rows is out of range for export; give 0 to {}", spec.border, max_export_border));
-    if (machine_of(request.target).has_kernels())
+    if (uses_kernels(request))
         fail(fmt::format("kernels of target '{}' are", to_string(request.target)), "give c99:generic, c99:cortex-m4 or c99:cortex-m7");
     if (request.schedule != "sequential") fail(fmt::format("schedule {} is", request.schedule), "give sequential");
     if (request.prefactored) fail("factors as constants are", "leave them out");
@@ -94,7 +113,7 @@ void check_prefactored(const ExportRequest& request) {
     const auto &d = request.prefactored->d, &e = request.prefactored->e, &shifts = request.prefactored->shifts;
     const auto blocks = spec.block * spec.block;
     if (request.data) throw SpecError("a problem to bake in and a matrix to factor ahead were given; give one of them");
-    if (machine_of(request.target).has_kernels())
+    if (uses_kernels(request))
         throw SpecError(
             fmt::format("target '{}' stores factors in an order of its own; prefactored, give c99:generic, c99:cortex-m4 or c99:cortex-m7",
                         to_string(request.target)));
@@ -114,7 +133,7 @@ void check_prefactored(const ExportRequest& request) {
 void check_schedule(const ExportRequest& request) {
     if (exported_chains(request).empty()) return;
     if (request.prefactored) throw SpecError("factors as constants are those of the sequential schedule; leave the schedule out");
-    if (machine_of(request.target).has_kernels())
+    if (uses_kernels(request))
         throw SpecError(fmt::format("target '{}' runs the sequential schedule; for {} give c99:generic, c99:cortex-m4 or c99:cortex-m7",
                                     to_string(request.target), request.schedule));
 }
@@ -122,7 +141,7 @@ void check_schedule(const ExportRequest& request) {
 void check_factorization(const ExportRequest& request) {
     if (request.factorization == Factorization::llt) return;
     if (request.prefactored) throw SpecError("factors as constants take no square root; leave the factorization out");
-    if (machine_of(request.target).has_kernels() || !exported_chains(request).empty())
+    if (uses_kernels(request) || !exported_chains(request).empty())
         throw SpecError(fmt::format("factorization ldlt is of plain C and the sequential schedule; target '{}' with schedule {} has llt",
                                     to_string(request.target), request.schedule));
 }
@@ -136,7 +155,7 @@ void check_corrections(const ExportRequest& request) {
 }
 
 void check_optimize(const ExportRequest& request) {
-    if (request.optimize == Optimize::size && machine_of(request.target).has_kernels())
+    if (request.optimize == Optimize::size && uses_kernels(request))
         throw SpecError(
             fmt::format("target '{}' has one kind of kernels; to optimize for size give c99:generic, c99:cortex-m4 or c99:cortex-m7",
                         to_string(request.target)));
@@ -148,6 +167,7 @@ void check(const ExportRequest& request) {
     if (spec.precision == Precision::mixed) throw SpecError("an exported solver has no mixed precision; give precision f32 or f64");
     validate(request.target);
     machine_of(request.target);
+    check_matrix(request);
     check_shape(request);
     check_layout(request);
     if (spec.block > max_export_block)
@@ -196,6 +216,12 @@ std::vector<ExportedFile> export_project(const ExportRequest& request) {
         name = with_prefix(name, request.prefix);
         text = with_prefix(text, request.prefix);
     }
+    if (has_inertia(request.spec))  // no pivot has to be positive
+        for (auto& file : files) {
+            constexpr std::string_view name = "NOT_POSITIVE_DEFINITE";
+            for (auto at = file.text.find(name); at != std::string::npos; at = file.text.find(name, at))
+                file.text.replace(at, name.size(), "PIVOT_FAILED");
+        }
     files.push_back({"manifest.json", export_manifest(request, files)});
     return files;
 }

@@ -59,6 +59,9 @@ struct ExportRequest {
 };
 inline constexpr std::int64_t max_corrections = 10;
 
+/// Whether kernels do the work, and not plain C: those of the target or, of a general matrix, the library's in vectors of one number.
+bool uses_kernels(const ExportRequest& request);
+
 /// Pure: same request, same bytes. Throws SpecError, IndefiniteMatrix, NearlySingular.
 std::vector<ExportedFile> export_project(const ExportRequest& request);
 

@@ -16,7 +16,7 @@ std::string report_rules(const Machine& machine) {
 std::string_view dialect(const ExportRequest& request) {
     if (request.prefactored) return "tables";
     if (!exported_chains(request).empty()) return "partitioned";
-    return machine_of(request.target).has_kernels() ? "kernels" : "plain";
+    return uses_kernels(request) ? "kernels" : "plain";
 }
 
 Values sizes_and_costs(const ExportRequest& request) {
@@ -47,7 +47,7 @@ Values how_to_build(const ExportRequest& request) {
     if (bare) objects += " startup_cortex_m.o";
     const std::string_view counted = request.prefactored ? "of a solve" : "of a factorization and a solve";
     return {{"COMPILER", std::string(machine.compiler)},
-            {"MACHINE", std::string(machine.flags)},
+            {"MACHINE", flags_of(request)},
             {"LINK", std::string(machine.link)},
             {"RUN", std::string(machine.run)},
             {"SIZE", std::string(machine.size)},
@@ -59,9 +59,9 @@ Values how_to_build(const ExportRequest& request) {
             {"REPORT_README",
              machine.has_report() ? fmt::format("    make report       # counts the instructions {}: report.json\n", counted) : ""},
             {"RUNS_ON", bare ? ", for a board that QEMU emulates" : ""},
-            {"STANDARD", machine.has_kernels() ? "11" : "99"},
-            {"EXTENSIONS", machine.has_kernels() ? "ON" : "OFF"},
-            {"ARCHITECTURE", machine.has_kernels() ? std::string(machine.flags.substr(machine.flags.find(' '))) : ""}};
+            {"STANDARD", uses_kernels(request) ? "11" : "99"},
+            {"EXTENSIONS", uses_kernels(request) ? "ON" : "OFF"},
+            {"ARCHITECTURE", uses_kernels(request) ? flags_of(request).substr(std::string_view("-std=gnu11").size()) : ""}};
 }
 
 }  // namespace

@@ -74,4 +74,12 @@ const Machine& machine_of(const Target& target) {
     return *found;
 }
 
+bool uses_kernels(const ExportRequest& request) { return is_general(request.spec) || machine_of(request.target).has_kernels(); }
+
+std::string flags_of(const ExportRequest& request) {
+    constexpr std::string_view plain = "-std=c99 -Wpedantic";
+    const auto flags = machine_of(request.target).flags;
+    return uses_kernels(request) && flags.starts_with(plain) ? fmt::format("-std=gnu11{}", flags.substr(plain.size())) : std::string(flags);
+}
+
 }  // namespace trifold

@@ -20,7 +20,7 @@ Json counts_json(const OperationCounts& counts) {
 }
 
 Json operations_json(const ExportRequest& request, const ExportFacts& facts) {
-    if (machine_of(request.target).has_kernels())
+    if (uses_kernels(request))
         return {{"factor", {{"nominal_flops", facts.factor_flops}}}, {"solve", {{"nominal_flops", facts.solve_flops}}}};
     if (request.prefactored) return {{"solve", counts_json(exported_solve_counts(request))}};
     return {{"factor", counts_json(exported_factor_counts(request))}, {"solve", counts_json(exported_solve_counts(request))}};
@@ -51,15 +51,15 @@ Json numerics_json(const ExportRequest& request, Json numerics) {
         numerics["denormals"] = "used as they are";
     } else {
         numerics["pivot"] = fmt::format("passes if in {}", factor_words(request).at("PIVOTS"));
-        numerics["nearly_singular"] = fmt::format("status where a pivot is below 64 {} times the diagonal entry that it began with",
-                                                  factor_words(request).at("EPSILON"));
+        numerics["nearly_singular"] = fmt::format("status where a pivot is below 64 {} times {}", factor_words(request).at("EPSILON"),
+                                                  factor_words(request).at("RELATIVE_TO"));
         numerics["denormals"] = "used as they are; where the processor flushes them to zero, a pivot that is denormal fails";
     }
     return numerics;
 }
 
-Json rounding_json(const Machine& machine) {
-    if (machine.has_kernels())
+Json rounding_json(const ExportRequest& request) {
+    if (uses_kernels(request))
         return {{"rounding", "to nearest; sums run in vectors and fuse"},
                 {"same_bits_everywhere", "no: they are the compiler's and the target's"}};
     return {{"rounding", "every operation rounds once, to nearest; a multiply-subtract once where the compiler fuses it, else twice"},
@@ -108,7 +108,8 @@ std::string export_manifest(const ExportRequest& request, const std::vector<Expo
                   {"instruction_report", report_json(machine)},
                   {"recursion", false},
                   {"heap", false},
-                  {"numerics", numerics_json(request, rounding_json(machine))}};
+                  {"numerics", numerics_json(request, rounding_json(request))}};
+    if (has_inertia(spec)) manifest["matrix"] = is_general(spec) ? "general" : "symmetric";
     if (has_shape(spec)) manifest["shape"] = {{"ring", spec.ring}, {"border", spec.border}, {"sizes", spec.sizes}};
     if (request.corrections > 0)
         manifest["refinement"] = {{"corrections", request.corrections},

@@ -23,6 +23,8 @@ struct Machine {
     bool has_kernels() const { return !kernels.empty(); }
 };
 const Machine& machine_of(const Target& target);
+/// The machine's flags, which say the C that the source is.
+std::string flags_of(const ExportRequest& request);
 
 /// Blocks first, first + step, ... that one task eliminates. Chain c stands between separators c - 1 and c, where there are such; only the
 /// last chain may run backwards.
@@ -61,7 +63,7 @@ bool has_dense_blocks(const Spec& spec);
 /// Whether moreover A is a chain: only then is there a factorization in place.
 bool is_dense(const Spec& spec);
 bool has_square_roots(const ExportRequest& request);
-/// Values for templates: what a factor holds, and which pivots pass.
+/// Values for templates: the kind of A, what a factor holds, and which pivots pass.
 Values factor_words(const ExportRequest& request);
 
 /// The kernels of the CPU target that does the work where there is one, for one chain of all blocks.

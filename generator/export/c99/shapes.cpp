@@ -15,6 +15,7 @@ bool takes_shape(const Spec& spec) { return spec.border > 0 || spec.sizes; }
 /// Members of the workspace that a chain does not have.
 std::string memory(const ExportRequest& request) {
     const auto& spec = request.spec;
+    if (has_signs(spec)) return section("solver.h", "signs");
     if (!has_shape(spec)) return "";
     auto text = section("solver.h", "shape_diagonal");
     if (tip_rows(spec) > 0) text += section("solver.h", "shape_tip");
@@ -60,12 +61,17 @@ std::string shape_text(const Spec& spec) {
 
 Values shape_words(const ExportRequest& request) {
     const auto& spec = request.spec;
-    const bool takes = takes_shape(spec);
-    const auto parameter = [&](int indent) { return takes ? fmt::format(",\n{:{}}const btd_shape* shape", "", indent) : ""; };
+    const bool takes = takes_shape(spec), general = is_general(spec);
+    const auto parameter = [&](int indent) {
+        return takes     ? fmt::format(",\n{:{}}const btd_shape* shape", "", indent)
+               : general ? fmt::format(",\n{:{}}const btd_real* u", "", indent)
+                         : "";
+    };
     std::string arrays;
     if (spec.ring) arrays += "\n * The last block of E couples block N - 1 (columns) to block 0 (rows). Where N is 1, A is D + E + E'.";
     if (spec.border > 0)
         arrays += "\n * B and X have the a rows of the border behind: they are [N n + a][m]. In a status these are block N.";
+    if (general) arrays += "\n * U is as E: block i couples block i + 1 (columns) to block i (rows).";
     const std::string chain = chain_blocks(spec) < spec.horizon ? "(BTD_HORIZON - 1)" : "BTD_HORIZON";
     return {{"CHAIN", chain},
             {"WORKSPACE", tip_rows(spec) > 0 ? "const btd_workspace* workspace, " : ""},
@@ -78,6 +84,8 @@ Values shape_words(const ExportRequest& request) {
              has_shape(spec) ? "A" : "`btd_refactor` factors in place, over D and E, and leaves the\nworkspace's arrays alone; a"},
             {"SIZE_STATUS", spec.sizes ? ",\n    /* The size of this block is not 0 to n. */\n    BTD_NO_SUCH_SIZE = 6" : ""},
             {"SHAPE_MEMORY", filled(memory(request), {{"CHAIN", chain}})},
+            {"KEEPS", has_signs(spec) ? "workspace, " : ""},
+            {"MOST_GROWTH", is_single(spec) ? "32768" : "268435456"},
             {"E_COUNT", spec.ring ? "N" : "N - 1"},
             {"SHAPE_ARRAYS", arrays},
             {"SHAPE_TYPE", type(spec)},
@@ -85,8 +93,12 @@ Values shape_words(const ExportRequest& request) {
             {"FACTOR_DEFINED", parameter(31)},
             {"FACTOR_SOLVE_DECLARED", parameter(28)},
             {"FACTOR_SOLVE_DEFINED", parameter(37)},
-            {"GIVEN_SHAPE", takes ? ", shape" : ""},
-            {"SHAPE_ARGUMENT", takes ? ", &shape" : ""}};
+            {"GIVEN_SHAPE", takes     ? ", shape"
+                            : general ? ", u"
+                                      : ""},
+            {"SHAPE_ARGUMENT", takes     ? ", &shape"
+                               : general ? ", u"
+                                         : ""}};
 }
 
 std::string shape_macros(const Spec& spec) {

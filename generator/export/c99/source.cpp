@@ -12,7 +12,7 @@ namespace {
 
 /// Comment at the top of the header: sections of solver.h, of which one says the memory and one the work.
 std::string header_comment(const ExportRequest& request) {
-    const bool has_kernels = machine_of(request.target).has_kernels(), is_prefactored = request.prefactored.has_value();
+    const bool has_kernels = uses_kernels(request), is_prefactored = request.prefactored.has_value();
     const auto factor = exported_factor_counts(request), solve = exported_solve_counts(request);
     auto values = project_values(request);
     const auto fill = [&](std::string_view name) { return filled(section("solver.h", name), values); };
@@ -98,11 +98,13 @@ std::string sections(std::string_view file, const std::vector<std::string_view>&
 
 std::string interface(const ExportRequest& request) {
     if (request.prefactored) return section("solver.h", "prefactored");
-    const bool has_kernels = machine_of(request.target).has_kernels(), has_chains = !exported_chains(request).empty();
+    const bool has_kernels = uses_kernels(request), has_chains = !exported_chains(request).empty();
     const bool const_solve = !has_kernels && !has_chains;
     const auto memory = has_chains ? "workspace_partitioned" : has_kernels ? "workspace_kernels" : "workspace";
     std::vector<std::string_view> names{memory, "calls"};
     if (const_solve && is_dense(request.spec)) names.push_back("refactor");
+    if (has_inertia(request.spec)) names.push_back("inertia");
+    if (is_general(request.spec)) names.push_back("transposed");
     if (has_chains) names.push_back("set_parallel_for");
     if (request.corrections > 0) names.push_back("solve_refined");
     auto values = factor_words(request);
@@ -128,9 +130,22 @@ std::string kernel_unit(const Design& design) {
 
 std::string kernel_body(const ExportRequest& request) {
     const auto design = kernel_design(request);
-    const auto* sweeps = has_kernel(design, Phase::factor_forward) ? "sweeps" : "panels";
-    return fmt::format("{}\n{}\n{}\n{}", sections("solver.c", {"outcome", "computed", "check_finite", "poison"}), kernel_unit(design),
-                       sections("kernels.c", {"kernels", sweeps, "least_pivot"}), section("solver.c", "init"));
+    const bool general = is_general(request.spec), inertia = has_inertia(request.spec);
+    std::vector<std::string_view> names{"kernels",
+                                        general                                     ? "general"
+                                        : has_kernel(design, Phase::factor_forward) ? "sweeps"
+                                                                                    : "panels",
+                                        "least_pivot"};
+    if (inertia) names.push_back("inertia");
+    const Values values{
+        {"RESET",
+         inertia ? "        reduction[BTD_HORIZON + k] = reduction[2 * BTD_HORIZON + k] = 0; /* what has grown, and the largest entry */\n"
+                 : ""},
+        {"U_DEFINED", general ? ", const btd_real* u" : ""},
+        {"U_FIELD", general ? "                               .inverse_coupling = (void*)u,\n" : ""}};
+    return fmt::format("{}\n{}\n{}\n{}{}", sections("solver.c", {"outcome", "computed", "check_finite", "poison"}), kernel_unit(design),
+                       filled(sections("kernels.c", names), values), general ? "\n" + section("solver.c", "factor_solve") : "",
+                       "\n" + section("solver.c", "init"));
 }
 
 std::string plain_body(const ExportRequest& request) {
@@ -140,27 +155,29 @@ std::string plain_body(const ExportRequest& request) {
                section("solver.c", "prefactored");
     const auto blocks = sections("solver.c", {"blocks", "outcome", "computed"}) + "\n" + sweeps;
     const auto& spec = request.spec;
-    const auto least =
-        "\n" +
-        filled(section("solver.c", "least_pivot"),
-               {{"ENTRY", has_shape(spec) ? "workspace->entries[i * n + r]" : "d[BTD_D(i, r, r)]"},
-                {"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"},
-                {"TIP_PIVOTS", (has_shape(spec) ? "    (void)d;\n" : "") + (tip_rows(spec) > 0 ? section("shapes.c", "tip_pivots") : "")}});
+    const bool signs = has_signs(spec);
+    const auto least = "\n" + (signs ? section("solver.c", "inertia")
+                                     : filled(section("solver.c", "least_pivot"),
+                                              {{"ENTRY", has_shape(spec) ? "workspace->entries[i * n + r]" : "d[BTD_D(i, r, r)]"},
+                                               {"SQUARE", request.factorization == Factorization::ldlt ? "" : " * reciprocal"},
+                                               {"TIP_PIVOTS", (has_shape(spec) ? "    (void)d;\n" : "") +
+                                                                  (tip_rows(spec) > 0 ? section("shapes.c", "tip_pivots") : "")}}));
     const auto chains = exported_chains(request);
     const auto factor = is_dense(spec) ? "factor_in_place" : "factor_copies";
     const auto system =
         has_shape(spec) ? c99_solution(request) + "\n" + section("solver.c", "keep") + c99_shaped_system(request) + "\n" +
                               sections("solver.c", {"factor_solve", "init"})
-        : chains.empty()
-            ? c99_solution(request) + "\n" + sections("solver.c", {"sequential", "keep", "solve", factor, "factor_solve", "init"})
-            : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
-                  c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
-                  sections("solver.c", {"factor_solve", "init"});
-    return blocks + section("solver.c", "pivots") + "\n" + c99_factorization(request) + "\n" + system + least;
+        : chains.empty() ? c99_solution(request) + "\n" +
+                               sections("solver.c", {signs ? "both_signs" : "sequential", "keep", "solve", factor, "factor_solve", "init"})
+                         : chain_tables(chains) + section("solver.c", "check_finite") + "\n" + section("partitioned.c", "chains") +
+                               c99_products(request) + "\n" + section("partitioned.c", "partitioned") + "\n" +
+                               sections("solver.c", {"factor_solve", "init"});
+    return blocks + section("solver.c", signs ? "pivots_of_both_signs" : "pivots") + "\n" + c99_factorization(request) + "\n" + system +
+           least;
 }
 
 std::string square_root(const ExportRequest& request) {
-    if (machine_of(request.target).has_kernels() || !has_square_roots(request)) return "";
+    if (uses_kernels(request) || !has_square_roots(request)) return "";
     return fmt::format(
         "/* May be set likewise: another square root, which must round correctly for the same bits everywhere. */\n"
         "#ifndef BTD_SQRT\n"
@@ -200,12 +217,15 @@ std::string prologue(const Spec& spec) {
 Design kernel_design(const ExportRequest& request) {
     auto spec = request.spec;
     spec.operations = {Operation::factor, Operation::solve, Operation::factor_solve};
-    const Target target{Backend::cpu, std::string(machine_of(request.target).kernels)};
-    return design(with_literal_sizes(choose(spec, target, {.schedule = "sequential", .variant = "tile"})));
+    const auto kernels = machine_of(request.target).kernels;
+    const Target target{Backend::cpu, std::string(kernels.empty() ? "x86-64" : kernels)};
+    const auto* variant = !is_general(spec) ? "tile" : kernels.empty() ? "getrf:in_lanes=0,most_lanes=1" : "getrf:in_lanes=0";
+    if (is_general(spec)) spec.operations = {Operation::factor, Operation::solve};
+    return design(with_literal_sizes(choose(spec, target, {.schedule = "sequential", .variant = variant})));
 }
 
 std::string c99_header(const ExportRequest& request) {
-    const bool has_kernels = machine_of(request.target).has_kernels();
+    const bool has_kernels = uses_kernels(request);
     auto text = sizes(request.spec) + shape_macros(request.spec) + (has_kernels ? kernel_sizes(kernel_design(request)) : "") +
                 (request.prefactored ? shift_list(*request.prefactored) : "") + chain_count(request) +
                 filled(filled(section("solver.h", "status"), factor_words(request)), shape_words(request)) + "\n" + interface(request);
@@ -214,7 +234,7 @@ std::string c99_header(const ExportRequest& request) {
 }
 
 std::string c99_source(const ExportRequest& request) {
-    const bool has_kernels = machine_of(request.target).has_kernels();
+    const bool has_kernels = uses_kernels(request);
     const auto what = has_kernels
                           ? std::string(
                                 "/* See btd_solver.h. Not C99: GNU C with vector extensions, for GCC 12 and Clang. No recursion, no "

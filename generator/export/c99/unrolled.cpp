@@ -123,11 +123,12 @@ class Writer {
         : n_(request.spec.block),
           tiling_(tiling_of(request)),
           ldlt_(request.factorization == Factorization::ldlt),
+          signs_(has_signs(request.spec)),
           chains_(!exported_chains(request).empty()),
           tip_(tip_rows(request.spec)) {}
 
     std::string factorization() const {
-        return section("solver.c", ldlt_ ? "ldlt" : "llt") + finish_block() +
+        return section("solver.c", ldlt_ ? "ldlt" : "llt") + (signs_ ? "" : finish_block()) +
                for_sizes(n_, tiling_.columns,
                          [&](Int columns) { return solve_columns(columns, "solve_columns", n_, "n") + factor_corner(columns); }) +
                panel();
@@ -406,7 +407,7 @@ class Writer {
 
     Int n_;
     Tiling tiling_;
-    bool ldlt_, chains_;
+    bool ldlt_, signs_, chains_;
     Int tip_;
 };
 

@@ -212,8 +212,8 @@ std::string gpu_example(const GpuExport& project) {
         "#define BTD_E BTD_D\n\n"
         "/* ---- the check ---- */\n\n"
         "{}\n{}\n{}",
-        is_single(project.spec()) ? "1e-5" : "1e-14", check_of_chain(), piece(fmt::format("example_{}.c", project.backend_name())),
-        piece("example_main.c"));
+        is_single(project.spec()) ? "1e-5" : "1e-14", check_of_chain(project.spec()),
+        piece(fmt::format("example_{}.c", project.backend_name())), piece("example_main.c"));
     return with_prefix(text, project.request.prefix);
 }
 

@@ -41,7 +41,11 @@ std::string emit(const Design& design, std::span<const PhaseKernel> kernels) {
 }
 
 std::string emit_static(const Design& design) {
-    const auto unit = emit(design, design.kernels);
+    auto unit = emit(design, design.kernels);
+    // The caller is in the same text, so arguments have the size that its compiler gives them, also with pointers of 32 bits.
+    constexpr std::string_view size = "#define TRIFOLD_SIZEOF_ARGS ";
+    const auto at = unit.find(size) + size.size();
+    unit.replace(at, unit.find('\n', at) - at, "sizeof(trifold_args)");
     return "#define TRIFOLD_STATIC_KERNELS\n" + unit.substr(unit.find("#define"));
 }
 

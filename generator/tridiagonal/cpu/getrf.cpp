@@ -23,7 +23,8 @@ bool in_lanes(const Problem& problem) {
 /// Elements of a vector. Columns of one member are a power of two, at most.
 std::int64_t lanes_of(const Problem& problem) {
     const auto block = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(problem.spec.block)));
-    return in_lanes(problem) ? widest(problem) : std::min(widest(problem), block);
+    if (in_lanes(problem)) return widest(problem);
+    return std::min({widest(problem), block, take(problem, "most_lanes", quantities_of(problem))});
 }
 /// Elements that a row takes of each member.
 std::int64_t row_of(const Problem& problem) {
@@ -61,7 +62,9 @@ std::vector<Constant> constants(const Design& design) {
 
 constexpr const char* options[] = {"-O3"};
 
-constexpr Knob knobs[] = {bake, {"in_lanes", "whether the lanes of a vector are members, and not columns of one", {0, 1}}};
+constexpr Knob knobs[] = {bake,
+                          {"in_lanes", "whether the lanes of a vector are members, and not columns of one", {0, 1}},
+                          {"most_lanes", "columns of one member that a vector has, at most", {1, 2, 4, 8, 16}}};
 
 }  // namespace
 

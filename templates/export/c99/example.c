@@ -19,15 +19,16 @@ static void make_problem(void) {
         for (r = 0; r < BTD_BLOCK; ++r) {
             for (c = 0; c < r; ++c) {
                 d[BTD_D(i, r, c)] = random_number();
-                d[BTD_D(i, c, r)] = d[BTD_D(i, r, c)];
+                d[BTD_D(i, c, r)] = @MIRROR@;
             }
-            d[BTD_D(i, r, r)] = 3 * BTD_BLOCK + @DOMINANT@;
+            d[BTD_D(i, r, r)] = @DIAGONAL@;
         }
     }
     for (i = 0; i@MORE@ < BTD_HORIZON; ++i) {
         for (r = 0; r < BTD_BLOCK; ++r) {
             for (c = 0; c < BTD_BLOCK; ++c) {
                 e[BTD_E(i, r, c)] = random_number();
+@MAKE_U@
             }
         }
     }
@@ -127,8 +128,8 @@ static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_rea
     double value = 0;
     size_t k;
     for (k = 0; k < BTD_BLOCK; ++k) {
-        const size_t row = r > k ? r : k, column = r > k ? k : r; /* the lower triangle counts */
-        const double a = (double)d_[BTD_D(i, row, column)] + (r == k ? shift : 0);
+@LOWER@
+        const double a = (double)d_[BTD_D(i, @ROW@, @COLUMN@)] + (r == k ? shift : 0);
         value += a * (double)x_[(i * BTD_BLOCK + k) * BTD_RHS];
         *sum += fabs(a);
         if (i > 0) {
@@ -137,7 +138,7 @@ static double multiply_row(const btd_real* d_, const btd_real* e_, const btd_rea
             *sum += fabs(before);
         }
         if (i + 1 < BTD_HORIZON) {
-            const double after = (double)e_[BTD_E(i, k, r)];
+            const double after = (double)@AFTER@;
             value += after * (double)x_[((i + 1) * BTD_BLOCK + k) * BTD_RHS];
             *sum += fabs(after);
         }

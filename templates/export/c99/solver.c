@@ -100,6 +100,21 @@ static inline int is_sound(real pivot, real entry) { return pivot > NEARLY_ZERO 
 
 static inline int is_pivot(real pivot) { return pivot > TOO_SMALL && pivot <= BTD_LARGEST; }
 
+@@ pivots_of_both_signs: factoring, pivots of both signs, in place of the above
+/* ---- factorization of a block ---- */
+
+/* A pivot is larger, for its reciprocal to be finite. */
+#define TOO_SMALL (1 / BTD_LARGEST)
+/* A pivot below this part of the sum of its row is nearly zero: rounding may be all that is left of it. */
+#define NEARLY_ZERO (64 * BTD_EPSILON)
+
+static inline real size_of(real x) { return x < 0 ? -x : x; }
+
+static inline int is_sound(real pivot, real entry) {
+    (void)entry;
+    return size_of(pivot) > TOO_SMALL && size_of(pivot) <= BTD_LARGEST;
+}
+
 @@ llt: factoring as L L'
 /* ---- L L': L, with 1 / L(k, k) on the diagonal; multipliers are rows of the coupling to the block before, and of L ---- */
 
@@ -285,6 +300,80 @@ BTD_CODE static btd_status factor_blocks(const real* d, const real* e, real* l, 
     return row < 0 ? status : outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
 }
 
+@@ both_signs: factoring, pivots of both signs, in place of sequential
+/* ---- the whole system, one block after another ---- */
+
+/* Largest of the rows so far. A row's sum has the size of its entry on the diagonal, and the squares of its row of L over the pivots. */
+typedef struct {
+    real diagonal, entry;  /* entries of A: on the diagonal, and of all */
+    real grown, reduction; /* sums, and these over their pivots */
+    int negative;          /* pivots below zero */
+} row_sums;
+
+static inline real larger(real a, real b) { return a > b ? a : b; }
+
+/* Before a block is factored, which may overwrite it. It couples to the next block unless it is the last one. */
+BTD_CODE static void start_sums(const real* d, const real* e, int couples, real* sums, row_sums* g) {
+    for (int r = 0; r < n; ++r) {
+        sums[r] = size_of(d[r * n + r]);
+        g->diagonal = larger(sums[r], g->diagonal);
+        for (int c = 0; c <= r; ++c) {
+            g->entry = larger(size_of(d[r * n + c]), g->entry);
+        }
+        for (int c = 0; c < n * couples; ++c) {
+            g->entry = larger(size_of(e[r * n + c]), g->entry);
+        }
+    }
+}
+
+/* `before` is the coupling to the block before, whose factor is `l_before`; it is `width` columns wide. */
+BTD_CODE static void finish_sums(const real* before, const real* l_before, int width, const real* l, const real* sums, row_sums* g) {
+    for (int r = 0; r < n; ++r) {
+        real sum = sums[r];
+        for (int k = 0; k < width; ++k) {
+            sum += size_of(before[r * n + k] * (before[r * n + k] * l_before[k * n + k]));
+        }
+        for (int k = 0; k < r; ++k) {
+            sum += size_of(l[r * n + k] * (l[r * n + k] * l[k * n + k]));
+        }
+        g->grown = larger(sum, g->grown);
+        g->reduction = larger(sum * size_of(l[r * n + r]), g->reduction);
+        g->negative += l[r * n + r] < 0;
+    }
+}
+
+/* Sums that have grown a lot mean that digits were lost. So do sums that have grown a little, if there is a very small pivot too. */
+static btd_status settle(btd_workspace* workspace, const row_sums* g) {
+    const real most = @MOST_GROWTH@, little = 1024, apart = 4096;
+    const real grown = g->grown / (g->grown > little * g->diagonal ? g->entry : g->diagonal), least = 1 / g->reduction;
+    const int doubtful = !(grown <= most) || least < NEARLY_ZERO || (grown > little && grown > most * apart * least);
+    workspace->growth = grown;
+    workspace->least = least;
+    workspace->negative = g->negative;
+    return outcome(doubtful ? BTD_NEARLY_SINGULAR : BTD_OK, -1, -1);
+}
+
+/* L over `l`, R over `r`. These may be d and e. */
+BTD_CODE static btd_status factor_blocks(btd_workspace* workspace, const real* d, const real* e, real* l, real* r) {
+    row_sums g = {0, 0, 0, 1, 0};
+    real sums[n];
+    for (int block = 0; block < N; ++block) {
+        const int couples = block + 1 < N, width = block > 0 ? n : 0;
+        const real* before = block > 0 ? r + (block - 1) * BLOCK : d;
+        real* own = l + block * BLOCK;
+        start_sums(d + block * BLOCK, e + couples * block * BLOCK, couples, sums, &g);
+        const int row = factor_block(d + block * BLOCK, before, width, own);
+        if (row >= 0) {
+            return outcome(BTD_NOT_POSITIVE_DEFINITE, block, row);
+        }
+        finish_sums(before, block > 0 ? own - BLOCK : own, width, own, sums, &g);
+        if (couples) {
+            solve_panel(e + block * BLOCK, e, e, 0, own, r + block * BLOCK);
+        }
+    }
+    return settle(workspace, &g);
+}
+
 @@ keep: factoring, one chain
 static void reset_workspace(btd_workspace* workspace) {
     workspace->diagonal = NULL;
@@ -314,11 +403,11 @@ BTD_CODE btd_status btd_solve(const btd_workspace* workspace, const real* b, rea
 BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real* BTD_RESTRICT d, const real* BTD_RESTRICT e) {
     real* l = workspace->own_diagonal;
     real* r = workspace->own_coupling;
-    return keep(workspace, factor_blocks(d, e, l, r), l, r);
+    return keep(workspace, factor_blocks(@KEEPS@d, e, l, r), l, r);
 }
 
 BTD_CODE btd_status btd_refactor(btd_workspace* BTD_RESTRICT workspace, real* BTD_RESTRICT d, real* BTD_RESTRICT e) {
-    return keep(workspace, factor_blocks(d, e, d, e), d, e);
+    return keep(workspace, factor_blocks(@KEEPS@d, e, d, e), d, e);
 }
 
 @@ factor_copies: factoring, one chain, arrays of any other layout
@@ -344,7 +433,7 @@ BTD_CODE btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const real
     real* l = workspace->own_diagonal;
     real* r = workspace->own_coupling;
     load_blocks(d, e, l, r);
-    return keep(workspace, factor_blocks(l, r, l, r), l, r);
+    return keep(workspace, factor_blocks(@KEEPS@l, r, l, r), l, r);
 }
 
 @@ factor_solve: factoring
@@ -387,6 +476,16 @@ BTD_CODE btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real
 @TIP_PIVOTS@
     return 1 / most;
 }
+
+@@ inertia: factoring, pivots of both signs, in place of the above
+BTD_CODE btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d) {
+    (void)d;
+    return is_computed(workspace->factored) ? workspace->least : 0;
+}
+
+int btd_negative_pivots(const btd_workspace* workspace) { return is_computed(workspace->factored) ? workspace->negative : -1; }
+
+btd_real btd_growth(const btd_workspace* workspace) { return is_computed(workspace->factored) ? workspace->growth : 0; }
 
 @@ prefactored: factors that are constants
 /* ---- the interface ---- */

@@ -1,7 +1,7 @@
 /* The parts of btd_solver.h. Each begins at a line @@ NAME: when it is taken. */
 
 @@ comment: always
-/* @PURPOSE@ A X = B, A symmetric positive definite and block tridiagonal: @N@ blocks of @BLOCK@ by @BLOCK@, @RHS@ right-hand side(s), @PRECISION@.@SHAPE_WORDS@
+/* @PURPOSE@ A X = B, A @KIND@ and block tridiagonal: @N@ blocks of @BLOCK@ by @BLOCK@, @RHS@ right-hand side(s), @PRECISION@.@SHAPE_WORDS@
  * Made by Trifold for @TARGET@; do not edit. To make it again:
  *   @COMMAND@
  *
@@ -43,7 +43,7 @@
 /* The outcome of a call. `block` and `row` count from 0 and are -1 where the outcome concerns none. */
 typedef enum {
     BTD_OK = 0,
-    /* A is not positive definite: the pivot of this block and row is not in @PIVOTS@.
+    /* @FAILED@ of this block and row is not in @PIVOTS@.
      * So end NaN and infinity in D or E too. */
     BTD_NOT_POSITIVE_DEFINITE = 1,
     /* X has left the range of the precision from this block and row on, or B held NaN or infinity. */
@@ -52,8 +52,8 @@ typedef enum {
     BTD_NOT_FACTORED = 3,
     /* There are no factors for a shift of that index. Only a solver whose factors are constants returns this. */
     BTD_NO_SUCH_SHIFT = 4,
-    /* A is singular to the precision: @SMALL@ below 64 @EPSILON@ times the diagonal entry that it began with,
-     * and may be all rounding. The factor and X are computed all the same, but X may have no digit that is right. */
+    /* A is singular to the precision: @SMALL@ below 64 @EPSILON@ times @RELATIVE_TO@,
+     * and may be all rounding.@GROWN@ The factor and X are computed all the same, but X may have no digit that is right. */
     BTD_NEARLY_SINGULAR = 5@SIZE_STATUS@
 } btd_code;
 
@@ -121,23 +121,34 @@ size_t btd_workspace_size(void);
  * aligned. */
 btd_workspace* btd_init(void* memory);
 
-/* Arrays of all calls: D, N blocks of n by n, of which the lower triangles are read; E, @E_COUNT@ blocks, block i couples block i (columns) to
+/* Arrays of all calls: D, N blocks of n by n, of which @READ@; E, @E_COUNT@ blocks, block i couples block i (columns) to
  * block i + 1 (rows); both with the indices above. B and X [N][n][m], row-major, without gaps. They do not overlap, but X may be B.@SHAPE_ARRAYS@ */
 @SHAPE_TYPE@
 
 /* Factors A into the workspace. */
 btd_status btd_factor(btd_workspace* BTD_RESTRICT workspace, const btd_real* BTD_RESTRICT d, const btd_real* BTD_RESTRICT e@FACTOR_DECLARED@);
 
-/* The least pivot of the last factorization, each over the diagonal entry that it began with; 0: there is no factor. Below 64
- * @EPSILON@ A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. D is that which was
- * factored: after _refactor, which overwrites it, a copy. */
+/* The least pivot of the last factorization, each over @RELATIVE_TO@; 0: there is no factor. Below 64
+ * @EPSILON@ A is nearly singular. It is the same whatever powers of two rows and columns are scaled by. @LEAST_OF@ */
 btd_real btd_least_pivot(const btd_workspace* workspace, const btd_real* d);
 
 /* Solves A X = B with the last factor. Where there is none, X becomes NaN. */
 btd_status btd_solve(@SOLVED@* workspace, const btd_real* b, btd_real* x);
 
-/* Factors A into the workspace and solves A X = B. Where A is not positive definite, X becomes NaN. */
+/* Factors A into the workspace and solves A X = B. Where there is no factor, X becomes NaN. */
 btd_status btd_factor_solve(btd_workspace* workspace, const btd_real* d, const btd_real* e, const btd_real* b, btd_real* x@FACTOR_SOLVE_DECLARED@);
+
+@@ inertia: pivots of both signs, and general matrices
+/* @NEGATIVE@ -1: there is no factor. */
+int btd_negative_pivots(const btd_workspace* workspace);
+
+/* @GROWTH@
+ * Above 2^@MOST@ few digits are left, and A is nearly singular. 0: there is no factor. */
+btd_real btd_growth(const btd_workspace* workspace);
+
+@@ transposed: general matrices
+/* Solves A' X = B with the last factor of A. Where there is none, X becomes NaN. */
+btd_status btd_solve_transposed(btd_workspace* workspace, const btd_real* b, btd_real* x);
 
 @@ refactor: plain C, one chain, arrays that are row-major without gaps
 /* Factors A in place: the lower triangles of D become @FACTORS@,
@@ -168,6 +179,11 @@ extern const btd_real btd_factor_coupling[BTD_SHIFTS][BTD_COUPLINGS * BTD_BLOCK 
 /* Solves (A + shift I) X = B, where `shift` counts from 0 in the list above; where there is no such shift, X becomes NaN. B and X are
  * [N][n][m], row-major, without gaps. They do not overlap, but X may be B. Needs no memory; calls may run at the same time. */
 btd_status btd_solve(int shift, const btd_real* b, btd_real* x);
+
+@@ signs: in workspace, pivots of both signs
+    /* Of the last factorization. */
+    btd_real growth, least;
+    int negative;
 
 @@ shape_diagonal: in workspace, rings, borders and sizes
     /* The diagonal of A: of the chain, then of the tip, which is block 0 of a ring and the border. */

@@ -13,6 +13,7 @@ struct Case {
     Factorization factorization = Factorization::llt;
     std::int64_t corrections = 0, border = 0;
     bool ring = false, sizes = false;
+    MatrixKind matrix = MatrixKind::positive_definite;
     bool is_plain() const {
         return std::string_view(schedule) == "sequential" && factorization == Factorization::llt && corrections == 0 && border == 0 &&
                !ring && !sizes;
@@ -22,6 +23,7 @@ struct Case {
 ExportRequest request_of(const Case& c, const std::string& target = "c99:generic", const std::string& prefix = "btd") {
     auto result = with_schedule(request(c.block, c.horizon, c.precision, c.rhs, target, prefix), c.schedule);
     result.factorization = c.factorization;
+    result.spec.matrix = c.matrix;
     result.spec.border = c.border;
     result.spec.ring = c.ring;
     result.spec.sizes = c.sizes;
@@ -36,6 +38,8 @@ constexpr Case cases[] = {{1, 1, 1, Precision::f64},
                           {7, 20, 2, Precision::f64, "twisted:3"},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::ldlt, 2},
                           {64, 3, 2, Precision::f64, "sequential", Factorization::ldlt, 1},
+                          {64, 3, 2, Precision::f64, "sequential", Factorization::ldlt, 1, 0, false, false, MatrixKind::symmetric},
+                          {7, 9, 1, Precision::f32, "sequential", Factorization::ldlt, 0, 0, false, false, MatrixKind::symmetric},
                           {12, 20, 1, Precision::f32, "sequential", Factorization::llt, 0, 16, true},
                           {64, 2, 2, Precision::f64, "sequential", Factorization::llt, 0, 16, true},
                           {64, 2, 2, Precision::f64, "sequential", Factorization::ldlt, 0, 16},

@@ -30,6 +30,7 @@ struct Build {
     Order order = Order::row_major;
     Coupling coupling = Coupling::lower;
     BlockLayout d = {}, e = {};
+    MatrixKind matrix = MatrixKind::positive_definite;
     bool has_layout() const { return order != Order::row_major || coupling != Coupling::lower || d != BlockLayout{} || e != BlockLayout{}; }
     bool in_place() const { return target == "c99:generic" && schedule == "sequential" && !has_layout(); }
 };
@@ -102,6 +103,7 @@ class Exported {
     static ExportRequest request_of(std::int64_t n, std::int64_t horizon, std::int64_t rhs, const Build& build) {
         auto result = with_schedule(request(n, horizon, precision_of<Real>, rhs, build.target), build.schedule);
         result.factorization = build.factorization;
+        result.spec.matrix = build.matrix;
         result.spec.order = build.order;
         result.spec.coupling = build.coupling;
         result.spec.d = build.d;

@@ -29,11 +29,14 @@ std::string all_exports() {
     ring.spec.border = sized.spec.border = 2;
     closed.spec.horizon = 1;
     laid_out.spec.order = Order::column_major;
+    auto signs = with_ldlt(plain), general = plain;
+    signs.spec.matrix = MatrixKind::symmetric, general.spec.matrix = MatrixKind::general;
     data.data = ProblemData{std::vector<double>(81, 1), std::vector<double>(72), std::vector<double>(54)};
     prefactored.prefactored = Prefactored{.d = {2, 2}, .e = {1}, .shifts = {0, 1}};
     std::string text;
-    for (const auto& project : {plain, several, laid_out, data, prefactored, with_corrections(plain, 1), with_ldlt(plain), with_ldlt(ring),
-                                closed, sized, with_schedule(several, "partitioned:3"), request(4, 9, Precision::f32, 1, "c99:neon")})
+    for (const auto& project :
+         {plain, several, laid_out, data, prefactored, with_corrections(plain, 1), with_ldlt(plain), with_ldlt(ring), closed, sized, signs,
+          general, with_schedule(several, "partitioned:3"), request(4, 9, Precision::f32, 1, "c99:neon")})
         for (const auto& file : export_project(project)) text += file.text;
     return text;
 }
@@ -72,6 +75,9 @@ TEST_CASE("export: no mark of a template is left in any file of any export") {
         check_filled(export_project(other));
         other = plain;
         other.data = ProblemData{std::vector<double>(45, 1), std::vector<double>(36), std::vector<double>(30)};
+        check_filled(export_project(other));
+        other = plain;
+        other.spec.matrix = MatrixKind::general;
         check_filled(export_project(other));
         if (!target.starts_with("c99:generic") && !target.starts_with("c99:cortex")) continue;
         check_filled(export_project(with_corrections(with_ldlt(plain), 1)));
@@ -249,6 +255,11 @@ TEST_CASE("export: the manifest's operation counts are those of the code") {
     for (const std::string schedule : {"partitioned:2", "partitioned:4", "twisted:2", "twisted:3"})
         for (const std::int64_t n : {1, 4, 7}) check_counts(with_schedule(request(n, 13, Precision::f64, n % 3 + 1), schedule));
     for (const std::int64_t n : {1, 2, 5, 12}) check_counts(with_ldlt(request(n, n == 2 ? 1 : 7, Precision::f64, n % 3 + 1)));
+    for (const std::int64_t n : {1, 2, 5, 12}) {
+        auto signs = with_ldlt(request(n, n == 2 ? 1 : 7, Precision::f64, n % 3 + 1));
+        signs.spec.matrix = MatrixKind::symmetric;
+        check_counts(signs);
+    }
     for (const std::int64_t n : {1, 3, 6, 13}) check_counts(with_size(request(n, 4, Precision::f32, n % 3 + 1)));
     for (const std::int64_t n : {4, 5, 6}) check_counts(request(n, 7, Precision::f32));
     for (const std::int64_t n : {1, 3, 6, 12})

@@ -35,6 +35,17 @@ TEST_CASE_FIXTURE(Scratch, "bench: rings and borders, alone and in a batch, with
     CHECK(bench(*this, "accuracy --size 9x2 --ring --quick --precision f64")["failures"].empty());
 }
 
+TEST_CASE_FIXTURE(Scratch, "bench: symmetric and general matrices, also in rings and with blocks by columns") {
+    for (const std::string matrix : {"symmetric", "general"})
+        for (const std::string shape : {"", " --ring", " --order column"}) {
+            const auto all = bench(*this, "table1 --size 8x4x3 10x3 --rhs 2 --seed 5 --peers all --matrix " + matrix + shape);
+            CHECK(all["failures"].empty());
+            CHECK(all["results"].size() == 2 * 2 * 3);  // sizes, precisions, operations
+            for (const auto& result : all["results"]) check_json(result, {{"solver", "trifold"}, {"accurate", true}, {"matrix", matrix}});
+        }
+    CHECK(bench(*this, "compile --size 8x3 --precision f64 --matrix general")["failures"].empty());
+}
+
 TEST_CASE_FIXTURE(Scratch, "bench: bands, also in rings and with a border, lengths and sizes") {
     for (const auto& [options, fields] : std::vector<std::pair<std::string, nlohmann::json>>{
              {"--bandwidth 3", {{"bandwidth", 3}}},

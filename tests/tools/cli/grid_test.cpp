@@ -201,7 +201,7 @@ TEST_CASE_FIXTURE(Scratch, "bench grid: what is wrong is named") {
           {"bench grid --precision mixed", "no mixed precision"},
           {"bench grid --peers lapack", "give some of umfpack, cholmod, umfpack-metis, cholmod-metis, all or none"},
           {"bench grid --matrix square", "--matrix"},
-          {"bench horizon --matrix general", "belongs to suite grid"}}) {
+          {"bench horizon --matrix square", "give positive-definite, symmetric or general"}}) {
         check(fmt::format("{} --device cpu --seconds 0.001", arguments), 2, reason);
     }
 }

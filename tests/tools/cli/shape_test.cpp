@@ -237,7 +237,7 @@ TEST_CASE_FIXTURE(Scratch, "solve: what a border and a band do not go with is re
                    {"--border 0 --inverse d.npy e.npy --inverse-border f.npy c.npy", "--inverse-border is of a border, and A has none"},
                    {"--iterative --border 2", "--border is for blocks"}});
     check_refused("solve D.npy E.npy b.npy --device cpu ",
-                  {{"F.npy", "4 file(s) were given"},
+                  {{"F.npy", "U must be (7, 3, 3), as many blocks as E has"},
                    {"", "b (26,): b must be (8, 3)"},
                    {"C.npy F.npy", "F must be (8, a, 3), where a is 1 to 512"},
                    {"F.npy D.npy", "C must be (2, 2)"},

@@ -17,6 +17,7 @@ void write_arrays(const Scratch& scratch, const System& system, Precision precis
     const auto n = system.block, horizon = system.horizon;
     array("D.npy", {horizon, n, n}, system.d);
     array("E.npy", {system.couplings(), n, n}, system.e);
+    if (system.general) array("U.npy", {system.couplings(), n, n}, system.u);
     array("b.npy", system.rhs == 1 ? std::vector{horizon, n} : std::vector{horizon, n, system.rhs}, system.b);
 }
 
@@ -496,9 +497,75 @@ TEST_CASE("solve: a matrix that is not positive definite is taken as symmetric, 
     CHECK((std::isfinite(x[0]) && std::isnan(x[20])));
     scratch.check("solve D.npy E.npy b.npy --matrix indefinite", 2,
                   "--matrix is \"indefinite\"; give positive-definite, symmetric or general");
-    scratch.check("solve D.npy E.npy b.npy --matrix general", 2, "the command solves no general matrices yet");
     scratch.check("solve D.npy E.npy b.npy --matrix symmetric --precision mixed", 2, "mixed precision is for positive definite matrices");
     scratch.check("solve D.npy E.npy b.npy --matrix symmetric --ranks 2 --device cpu", 2, "ranks are for positive definite matrices");
+}
+
+TEST_CASE("solve: a matrix that is not symmetric is taken as general, and the sign of its determinant is said") {
+    for (const bool ring : {false, true})
+        for (const auto* precision : {"f64", "f32"}) {
+            const Scratch scratch;
+            auto system = problems::socu({4, 6, 2, 1}, 21);
+            if (ring) problems::close_ring(system, 3);
+            problems::take_kind(system, MatrixKind::general, 4);
+            for (auto* values : {&system.d, &system.u}) std::for_each_n(values->begin() + 4, 4, [](double& value) { value = -value; });
+            for (std::size_t k = 0; ring && k < 4; ++k) system.e[5 * 16 + 4 + k] *= -1;  // row 1 of A changes its sign
+            write_arrays(scratch, system);
+            write_matrix_market(scratch, to_sparse(system), {24, 2, system.b});
+            const auto a = dense_matrix(system);
+            const Eigen::PartialPivLU<Eigen::MatrixXd> lu(a);
+            REQUIRE(lu.determinant() < 0);
+            const Eigen::MatrixXd expected =
+                lu.solve(Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>>(system.b.data(), 24, 2));
+            for (const std::string files :
+                 {"D.npy E.npy U.npy b.npy", "A.mtx b.mtx --block 4", "A.mtx b.mtx", "A.mtx b.mtx --matrix general"}) {
+                const auto ran =
+                    scratch.well(fmt::format("solve {} -o x.npy --condition --device cpu --json --precision {}", files, precision));
+                const bool found = files.ends_with("mtx") || files.ends_with("4");
+                CHECK(says(ran.err, "A(2, 1) = ", "so A is taken as general") == found);
+                const auto json = ran.json();
+                check_json(json, {{"status", "ok"}, {"matrix", "general"}, {"determinant_sign", {-1}}, {"ring", ring}, {"block", 4}});
+                CHECK(json["growth"][0].get<double>() > 0);
+                CHECK(json["reciprocal_condition"][0].get<double>() > 1e-3);
+                const double tolerance = precision[1] == '6' ? 1e-13 : 1e-5;
+                CHECK(json["log_determinant"][0].get<double>() == doctest::Approx(std::log(-lu.determinant())).epsilon(tolerance));
+                const auto x = parse_npy(scratch.read("x.npy"), "x").values;
+                for (int row = 0; row < 24; ++row)
+                    for (int column = 0; column < 2; ++column)
+                        CHECK(std::abs(x[static_cast<std::size_t>(2 * row + column)] - expected(row, column)) <=
+                              tolerance * expected.cwiseAbs().maxCoeff());
+                const double quadratic =
+                    (Eigen::Map<const Eigen::Matrix<double, -1, -1, Eigen::RowMajor>>(system.b.data(), 24, 2).col(1).dot(expected.col(1)));
+                CHECK(json["quadratic"][0][1].get<double>() == doctest::Approx(quadratic).epsilon(10 * tolerance));
+            }
+            CHECK(says(scratch.well("solve D.npy E.npy U.npy b.npy --device cpu").out, "determinant's sign", "-1"));
+            CHECK(says(scratch.well("explain A.mtx b.mtx").out, "variant getrf"));
+        }
+}
+
+TEST_CASE_FIXTURE(Scratch, "solve: batches of general matrices, failures, and what they do not have") {
+    auto system = problems::socu({3, 5, 1, 2}, 3);
+    problems::take_kind(system, MatrixKind::general, 4);
+    write_arrays(*this, system);
+    check_json(well("solve D.npy E.npy U.npy b.npy -o x.npy --device cpu --json").json(), {{"determinant_sign", {1, 1}}, {"batch", 2}});
+    for (const auto residual : relative_residuals(system, parse_npy(read("x.npy"), "x").values)) CHECK(residual <= 1e-14);
+    std::ranges::fill_n(system.d.begin() + 45, 9, 0.0);  // block 0 of member 1, whose rows are interchanged with no others
+    write_arrays(*this, system);
+    const auto failed = ends(1, "solve D.npy E.npy U.npy b.npy -o x.npy --device cpu --json --schedule twisted:2");
+    CHECK(says(failed.err, "a pivot is zero: member 1, block 0, row 0 (from 0)", "rows are interchanged within blocks alone"));
+    check_json(failed.json(), {{"status", "zero_pivot"}, {"determinant_sign", {1, 0}}});
+    const auto x = parse_npy(read("x.npy"), "x").values;
+    CHECK((std::isfinite(x[0]) && std::isnan(x[15])));
+    check_refused("solve ", {{"D.npy E.npy b.npy --matrix general", "the arrays of a general matrix are D.npy E.npy U.npy b.npy"},
+                             {"D.npy E.npy U.npy b.npy --matrix symmetric", "four arrays are D, E, U and b of a general matrix"},
+                             {"D.npy E.npy D.npy b.npy", "U must be (2, 4, 3, 3), as many blocks as E has"},
+                             {"D.npy E.npy U.npy b.npy --inverse i.npy j.npy", "--inverse is not there for a general matrix"},
+                             {"D.npy E.npy U.npy b.npy --precision mixed", "--precision mixed is not there for a general matrix"},
+                             {"D.npy E.npy U.npy b.npy --ranks 2", "--ranks is not there for a general matrix"},
+                             {"D.npy E.npy U.npy b.npy --border 2", "--border 2 was given"}});
+    system.u[3] = NAN;
+    write_arrays(*this, system);
+    check("solve D.npy E.npy U.npy b.npy", 2, "U(0, 0, 1, 0) is nan");
 }
 
 TEST_CASE_FIXTURE(Scratch, "solve: a residual above the tolerance is exit status 1, and x is written") {

@@ -94,6 +94,23 @@ TEST_CASE_FIXTURE(Scratch, "explain: any target, whether or not the compiler her
     CHECK(not_compiled > 0);
 }
 
+TEST_CASE_FIXTURE(Scratch, "problem: symmetric and general matrices, which solve finds out") {
+    for (const std::string shape : {"socu --block 5 --horizon 7", "kalman --block 4 --horizon 5 --ring --rhs 2"}) {
+        for (const std::string matrix : {"symmetric", "general"}) {
+            const auto problem = "problem " + shape + " --force --matrix " + matrix;
+            REQUIRE(run(problem + " --format mtx").status == 0);
+            const auto json = well("solve A.mtx b.mtx --device cpu --json --block " + shape.substr(shape.find("k ") + 2, 1)).json();
+            check_json(json, {{"status", "ok"}, {"matrix", matrix}});
+            if (matrix == "symmetric") CHECK(json["negative_pivots"][0] == (shape[0] == 's' ? 14 : 10));
+            REQUIRE(run(problem + " --batch 2").status == 0);
+            const auto* arrays = matrix == "general" ? "solve D.npy E.npy U.npy b.npy" : "solve D.npy E.npy b.npy";
+            check_json(well(fmt::format("{} --device cpu --json", arrays)).json(), {{"status", "ok"}, {"matrix", matrix}, {"batch", 2}});
+        }
+    }
+    check("problem socu --block 3 --horizon 4 --matrix general --border 2", 2, "a general matrix with border is not there yet");
+    check("problem grid-poisson --grid 9x9 --matrix symmetric", 2, "leave --matrix out");
+}
+
 TEST_CASE_FIXTURE(Scratch, "problem: what it writes solves") {
     CHECK(run("problem kalman --block 6 --horizon 8 --batch 2 --rhs 3 --precision f32").status == 0);
     CHECK(names() == std::vector<std::string>{"D.npy", "E.npy", "b.npy"});

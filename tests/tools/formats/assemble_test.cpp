@@ -85,6 +85,31 @@ TEST_CASE("assemble: sparse matrices of every form give the blocks they came fro
     }
 }
 
+TEST_CASE("assemble: general matrices, in a row and in a ring, and symmetric ones as such") {
+    for (const bool ring : {false, true})
+        for (const auto n : {1, 3, 8}) {
+            auto system = problems::socu({n, 5, 2}, 1);
+            if (ring) problems::close_ring(system, 2);
+            const DenseMatrix b{system.rows, 2, system.b};
+            auto symmetric = assemble(to_sparse(system), b, {.block = n, .general = true}, Precision::f64);
+            CHECK(symmetric == assemble(general_form(to_sparse(system)), b, {.block = n, .general = true}, Precision::f64));
+            CHECK(dense_matrix(symmetric) == dense_matrix(system));
+            problems::take_kind(system, MatrixKind::general, 3);
+            const auto a = to_sparse(system);
+            CHECK_FALSE(a.symmetric);
+            Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(a.rows, a.rows);
+            for (const auto& entry : a.entries) dense(entry.row, entry.column) += entry.value;
+            CHECK(dense == dense_matrix(system));
+            auto found = assemble(a, b, {.block = n, .general = true}, Precision::f64);
+            CHECK(found.notes.size() == (ring ? 1 : 0));
+            found.notes.clear();
+            CHECK(found == system);
+            CHECK(infer_shape(a, {.general = true}).border == 0);
+        }
+    CHECK_INPUT_ERROR("a general matrix has no border",
+                      assemble(to_sparse(problems::socu({2, 4}, 1)), ones(8), {.block = 2, .border = 1, .general = true}, Precision::f64));
+}
+
 TEST_CASE("assemble: the inferred block is the smallest, by brute force") {
     std::mt19937 random(3);
     for (int trial = 0; trial < 200; ++trial) {

@@ -58,6 +58,21 @@ TEST_CASE("problems: positive definite, with the conditioning the field reports"
     for (const auto n : {2, 6, 32}) CHECK(condition(dense_matrix(kalman({n, 10}, 42))) < 1e3);
 }
 
+TEST_CASE("problems: quasi-definite ones, and general ones with a positive definite symmetric part") {
+    for (const auto n : {1, 4, 7}) {
+        auto system = socu({n, 6}, 42);
+        const auto definite = dense_matrix(system);
+        take_kind(system, MatrixKind::symmetric, 1);
+        const Eigen::VectorXd values = dense_matrix(system).selfadjointView<Eigen::Lower>().eigenvalues();
+        CHECK((values.array() < 0).count() == 6 * (n / 2));
+        system = socu({n, 6}, 42);
+        take_kind(system, MatrixKind::general, 1);
+        const auto a = dense_matrix(system);
+        CHECK((a + a.transpose() - 2 * definite).cwiseAbs().maxCoeff() <= 1e-12);
+        CHECK((a - a.transpose()).cwiseAbs().maxCoeff() > 0.1);
+    }
+}
+
 TEST_CASE("problems: socu's factor is what it says, b of blockdss is A x") {
     const Eigen::MatrixXd factor = dense_matrix(socu({5, 4}, 3)).llt().matrixL();
     for (int i = 0; i < 20; ++i) {

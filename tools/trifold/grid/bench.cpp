@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/grid/fields.hpp"
 #include "tools/bench/suites.hpp"
 #include "tools/trifold/grid/options.hpp"
 
@@ -29,7 +30,8 @@ std::vector<ImageSize> quick_images(const std::vector<ImageSize>& sizes) {
 }
 
 /// Problem that is solved. Throws SpecError where there is no such image, or no kernels for the device.
-std::vector<GridSpec> specs_of(const BenchOptions& options, const std::string& matrices, const Device& device, const GridTuning& tuning) {
+std::vector<GridSpec> specs_of(const BenchOptions& options, std::optional<GridMatrix> only, const Device& device,
+                               const GridTuning& tuning) {
     if (options.precision == "mixed") throw SpecError("images have no mixed precision; give f32, f64 or both, and see GridSolver::refine");
     if (options.has_ranks()) throw SpecError("ranks share blocks or sparse systems, and these are images; leave --ranks out");
     std::vector<GridSpec> specs;
@@ -37,7 +39,7 @@ std::vector<GridSpec> specs_of(const BenchOptions& options, const std::string& m
         for (const auto rhs : options.rhs)
             for (const auto matrix : {GridMatrix::general, GridMatrix::symmetric})
                 for (const auto precision : options.precisions()) {
-                    if (matrices != "both" && matrices != to_string(matrix)) continue;
+                    if (only && only != matrix) continue;
                     GridSpec spec{.width = width, .height = height, .precision = precision, .matrix = matrix};
                     spec.rhs = rhs;
                     spec.batch = batch;
@@ -48,10 +50,10 @@ std::vector<GridSpec> specs_of(const BenchOptions& options, const std::string& m
     return specs;
 }
 
-int run(const BenchOptions& options, const std::string& matrices) {
+int run(const BenchOptions& options, std::optional<GridMatrix> only) {
     const auto device = options.one_device();
     const GridTuning tuning{.workers = options.workers_on(device)};
-    const auto specs = specs_of(options, matrices, device, tuning);
+    const auto specs = specs_of(options, only, device, tuning);
     const auto peers = options.chosen_peers(Family::grid);
     const auto seed = options.seed_or_new();
     BenchReport report(options, device, seed, peers);
@@ -86,10 +88,13 @@ int run(const BenchOptions& options, const std::string& matrices) {
 }  // namespace
 
 std::function<int()> grid_bench(CLI::App& app, const BenchOptions& options, const std::string&) {
-    const auto matrix = std::make_shared<std::string>("both");
-    app.add_option("--matrix", *matrix, "In suite grid: general, symmetric or both")
-        ->check(CLI::IsMember({"general", "symmetric", "both"}));
-    return [matrix, &options] { return run(options, *matrix); };
+    const auto matrix = std::make_shared<SharedField>();
+    matrix->add_to(app, grid_fields[shared_field]);
+    return [matrix, &options] {
+        GridSpec spec;
+        matrix->set(grid_fields[shared_field], &spec);
+        return run(options, matrix->is_given() ? std::optional(spec.matrix) : std::nullopt);
+    };
 }
 
 }  // namespace trifold::command

@@ -48,8 +48,12 @@ std::vector<File> make_files(const ProblemOptions& options, const std::string& s
     return {options.array("A.npy", {height, width, 9}, system.stencil), options.array("b.npy", rhs_shape, system.b)};
 }
 
-std::function<std::vector<File>()> grid_problem(CLI::App&, const ProblemOptions& options, const std::string& size) {
-    return [&] { return make_files(options, size); };
+std::function<std::vector<File>()> grid_problem(CLI::App& app, const ProblemOptions& options, const std::string& size) {
+    const auto* matrix = app.get_option_no_throw("--matrix");  // of blocks
+    return [&, matrix] {
+        if (matrix != nullptr && matrix->count() > 0) throw SpecError("a problem on images has a matrix of one kind; leave --matrix out");
+        return make_files(options, size);
+    };
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct ChainBenchOptions {
     std::vector<std::int64_t> shards;
     std::string order = "row", target, flags = "-O3 -march=native -ffp-contract=fast -fno-math-errno";
     std::int64_t panel = 0;
+    SharedField matrix;
     Spec shape;  ///< of all problems
     bool is_plain() const { return shape == Spec{}; }
 };
@@ -124,6 +125,8 @@ class ChainBench {
                        {"variant", ""}}};
         for (const auto& [name, is_so] : {std::pair{"ring", spec.ring}, {"lengths", spec.lengths}, {"sizes", spec.sizes}})
             if (is_so) one.json[name] = true, one.name += fmt::format(" {}", name);
+        if (const auto kind = name_of(spec.matrix); spec.matrix != MatrixKind::positive_definite)
+            one.json["matrix"] = kind, one.name += fmt::format(" {}", kind);
         if (spec.bandwidth > 1) one.json["bandwidth"] = spec.bandwidth, one.name += fmt::format(" w={}", spec.bandwidth);
         if (spec.border > 0) one.json["border"] = spec.border, one.name += fmt::format(" a={}", spec.border);
         if (options_.rhs.size() > 1) one.name += fmt::format(" m={}", rhs);
@@ -261,11 +264,15 @@ std::function<int()> tridiagonal_bench(CLI::App& app, const BenchOptions& option
         ->capture_default_str();
     app.add_option("--panel", own->panel, "Right-hand sides that kernels take at once; all of a call when it is not given");
     for (const auto* name : {"ring", "border", "bandwidth", "lengths", "sizes"}) add_field(app, spec_fields[name], &own->shape);
+    own->matrix.add_to(app, spec_fields[shared_field]);
     app.add_option("--shards", own->shards, "Blocks of each rank; by the model when they are not given");
     app.add_option("--export", own->target, "Measures exported C beside it, for this target, such as c99:avx2");
     app.add_option("--compilers", own->compilers, "Of exported C")->capture_default_str();
     app.add_option("--flags", own->flags, "For these compilers")->capture_default_str();
-    return [own] { return ChainBench(*own).run(); };
+    return [own] {
+        own->shape.matrix = kind_of(own->matrix).value_or(MatrixKind::positive_definite);
+        return ChainBench(*own).run();
+    };
 }
 
 }  // namespace trifold::command

@@ -41,9 +41,11 @@ struct Explanation {
 Spec spec_of(const BlockExplainOptions& options) {
     if (options.files.empty()) return options.spec.spec();
     if (options.spec.has_sizes()) throw SpecError("both files and sizes or shapes, such as --block or --ring, were given; give either");
-    const auto input = read_input(read_files(options.files), {}, std::nullopt);
+    const auto kind = options.spec.kind();
+    const auto input = read_input(read_files(options.files), {}, std::nullopt, kind);
     say_notes("explain", input.system.notes);
     auto spec = to_spec(input.system, input.precision);
+    if (kind) spec.matrix = *kind;
     spec.operations = options.spec.operations();
     return spec;
 }
@@ -266,7 +268,8 @@ Report run(const BlockExplainOptions& options) {
 std::function<Report()> tridiagonal_explain(CLI::App& app, const SpecOptions& options, const std::string&) {
     const auto own = std::make_shared<BlockExplainOptions>(options);
     own->spec.add_to(app);
-    app.add_option("files", own->files, "Take the sizes from the files of solve: A.mtx b.mtx, or D.npy E.npy b.npy")->expected(0, 5);
+    app.add_option("files", own->files, "Take the sizes and the kind from the files of solve: A.mtx b.mtx, or D.npy E.npy b.npy")
+        ->expected(0, 5);
     app.add_flag("--knobs", own->knobs, "What a caller may pin of the variant, what was decided and by whom");
     app.add_option("--svg", own->svg, "Draw the elimination tree to this file");
     return [own] { return run(*own); };

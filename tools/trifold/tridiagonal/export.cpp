@@ -95,6 +95,7 @@ struct BlockExportOptions {
     std::vector<std::string> shifts;
     bool accept_nearly_singular = false;
     Spec spec;
+    SharedField matrix;
     GpuExportOptions gpu;
 };
 
@@ -116,7 +117,8 @@ std::vector<double> parse_shifts(const std::vector<std::string>& words) {
 /// The problem to bake in; the sizes that it gives need not be given.
 ProblemData read_data(const BlockExportOptions& options, Spec& spec) {
     const auto block = spec.block > 0 ? std::optional(spec.block) : std::nullopt;
-    auto input = read_input(read_files(options.data), {.block = block, .border = 0}, spec.precision);  // exports have none
+    auto input = read_input(read_files(options.data), {.block = block, .border = 0}, spec.precision,
+                            MatrixKind::positive_definite);  // exports have none
     auto& system = input.system;
     say_notes("export", system.notes);
     if (system.batch != 1)
@@ -143,6 +145,7 @@ Spec spec_of(const BlockExportOptions& options) {
     auto spec = options.spec;
     spec.rhs = options.rhs == 0 ? 1 : options.rhs;
     spec.precision = parse_precision(options.all.precision);
+    options.matrix.set(spec_fields[shared_field], &spec);
     return spec;
 }
 
@@ -155,6 +158,7 @@ ExportRequest request_of(const BlockExportOptions& options) {
     request.optimize = parse_optimize(options.optimize);
     request.corrections = options.corrections;
     request.spec = spec_of(options);
+    if (request.spec.matrix == MatrixKind::symmetric && !uses_kernels(request)) request.factorization = Factorization::ldlt;
     if (!options.data.empty()) request.data = read_data(options, request.spec);
     if (!options.prefactored.empty()) request.prefactored = read_prefactored(options, request.spec);
     if (options.prefactored.empty() && !options.shifts.empty())
@@ -210,7 +214,8 @@ std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, con
         "generate");
     app.add_option("--optimize", options->optimize,
                    "Of c99: speed, or size, which has smaller tiles and less code; the bits of X are the same");
-    app.add_option("--factorization", options->factorization, "Of c99: llt, or ldlt, which takes no square roots")
+    app.add_option("--factorization", options->factorization,
+                   "Of c99: llt, or ldlt, which takes no square roots and is implied by --matrix symmetric in plain C")
         ->check(CLI::IsMember({"llt", "ldlt"}))
         ->capture_default_str();
     app.add_option("--refine", options->corrections,
@@ -220,6 +225,7 @@ std::function<std::vector<ExportedFile>()> tridiagonal_export(CLI::App& app, con
     add_field(app, spec_fields["border"], &options->spec);
     app.add_flag("--sizes", options->spec.sizes, "Of c99: " + std::string(spec_fields["sizes"].about));
     add_layout(app, options->spec);
+    options->matrix.add_to(app, spec_fields[shared_field]);
     options->gpu.add_to(app);
     app.footer("The README written beside the code says how to build, run and call it.");
     return [options] { return run(*options); };

@@ -37,6 +37,13 @@ void BlockOptions::add_to(CLI::App& app) {
     matrix_.add_to(app, spec_fields[shared_field]);
 }
 
+std::optional<MatrixKind> kind_of(const SharedField& matrix) {
+    Spec spec;
+    if (!matrix.is_given()) return std::nullopt;
+    matrix.set(spec_fields[shared_field], &spec);
+    return spec.matrix;
+}
+
 bool BlockOptions::has_sizes() const {
     const auto is_given = [this](const char* name) { return spec_fields[name].get(&spec_) != spec_fields[name].get(spec_fields.usual); };
     return std::ranges::any_of(sizes, is_given) || std::ranges::any_of(shapes, is_given);
@@ -81,20 +88,31 @@ void check_stated(const System& system, const Stated& stated) {
         throw InputError("--ring was given, but A is none: its last block is not coupled to the first, or there are fewer than three");
 }
 
-Input read_sparse(std::vector<Contents>& files, const Stated& stated, Precision precision) {
+Input read_sparse(std::vector<Contents>& files, Stated stated, Precision precision, std::optional<MatrixKind> matrix) {
     const auto [a, b, kind, shape] = read_matrix_system(files[0], files[1]);
+    const auto why = matrix ? std::nullopt : asymmetry(a, precision);
+    stated.general = why || matrix == MatrixKind::general;
     Input input{kind, assemble(a, b, stated, precision), precision, shape};
+    if (why)
+        input.system.notes.push_back(
+            fmt::format("{}, so A is taken as general, and factored as L U; --matrix positive-definite or symmetric refuses it", *why));
     check_stated(input.system, {.ring = stated.ring});
     return input;
 }
 
-Input read_numpy(std::vector<Contents>& files, const Stated& stated, std::optional<Precision> precision) {
+Input read_numpy(std::vector<Contents>& files, const Stated& stated, std::optional<Precision> precision, std::optional<MatrixKind> matrix) {
+    const bool is_general = files.size() == 4;
+    if (matrix && is_general != (matrix == MatrixKind::general))
+        throw InputError(is_general ? "four arrays are D, E, U and b of a general matrix; leave U or --matrix out"
+                                    : "the arrays of a general matrix are D.npy E.npy U.npy b.npy; give U, the blocks A(i, i+1)");
     std::vector<formats::Array> arrays;
     for (auto& file : files) arrays.push_back(read_array(file));
     const bool has_border = arrays.size() == 5;
     const auto& d = arrays[0];
-    Input input{Kind::numpy, {}, precision.value_or(d.precision), arrays[2].shape, d.shape.size() == 4};
-    input.system = assemble({d, arrays[1], &arrays[2], has_border ? &arrays[3] : nullptr, has_border ? &arrays[4] : nullptr, stated.ring},
+    const auto& b = arrays[is_general ? 3 : 2];
+    Input input{Kind::numpy, {}, precision.value_or(d.precision), b.shape, d.shape.size() == 4};
+    input.system = assemble({d, arrays[1], &b, has_border ? &arrays[3] : nullptr, has_border ? &arrays[4] : nullptr, stated.ring,
+                             is_general ? &arrays[2] : nullptr},
                             input.precision);
     check_stated(input.system, stated);
     return input;
@@ -102,14 +120,17 @@ Input read_numpy(std::vector<Contents>& files, const Stated& stated, std::option
 
 }  // namespace
 
-Input read_input(std::vector<Contents> files, const Stated& stated, std::optional<Precision> precision) {
-    if (files.size() != 2 && files.size() != 3 && files.size() != 5)
-        throw InputError(fmt::format(
-            "{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy, or with a border D.npy E.npy b.npy F.npy C.npy", files.size()));
+Input read_input(std::vector<Contents> files, const Stated& stated, std::optional<Precision> precision, std::optional<MatrixKind> kind) {
+    if (files.size() < 2 || files.size() > 5)
+        throw InputError(
+            fmt::format("{} file(s) were given; give A.mtx b.mtx, or D.npy E.npy b.npy, with a border D.npy E.npy b.npy F.npy "
+                        "C.npy, or of a general matrix D.npy E.npy U.npy b.npy",
+                        files.size()));
     const bool arrays = files.size() > 2;
     check_kind(std::span(files).first(arrays ? files.size() : 1), arrays,
-               "two files (A.mtx b.mtx, or A.mtx b.npy) or three NumPy arrays (D.npy E.npy b.npy), or five with a border's F.npy C.npy");
-    return arrays ? read_numpy(files, stated, precision) : read_sparse(files, stated, precision.value_or(Precision::f64));
+               "two files (A.mtx b.mtx, or A.mtx b.npy) or three NumPy arrays (D.npy E.npy b.npy), five with a border's F.npy C.npy, or "
+               "four of a general matrix (D.npy E.npy U.npy b.npy)");
+    return arrays ? read_numpy(files, stated, precision, kind) : read_sparse(files, stated, precision.value_or(Precision::f64), kind);
 }
 
 Stated stated_for(const SolveOptions& options, Stated stated) {

@@ -14,6 +14,9 @@ namespace trifold::command {
 /// Options that say where the caller's arrays lie; the Spec lives as long as they do.
 void add_layout(CLI::App& app, Spec& spec);
 
+/// The kind of A that an option says; nothing where none is given. Throws SpecError.
+std::optional<MatrixKind> kind_of(const SharedField& matrix);
+
 /// The inputs of the generator that blocks alone have.
 class BlockOptions {
   public:
@@ -21,6 +24,7 @@ class BlockOptions {
     void add_to(CLI::App& app);
     /// Whether any size or shape was given.
     bool has_sizes() const;
+    std::optional<MatrixKind> kind() const { return kind_of(matrix_); }
     Operations operations() const { return parse_operations(operations_); }
     /// Throws SpecError when a size is missing.
     Spec spec() const;
@@ -53,9 +57,11 @@ struct Input {
     bool batched = false;             ///< the arrays have a batch axis
 };
 
-/// A.mtx b.mtx, or D.npy E.npy b.npy, with F.npy C.npy behind where there is a border, told apart by content. What is stated is inferred
-/// no more of A.mtx, and has to be so of arrays. Without a precision it is that of the arrays, f64 for Matrix Market. Throws InputError.
-Input read_input(std::vector<Contents> files, const formats::Stated& stated, std::optional<Precision> precision);
+/// A.mtx b.mtx, or D.npy E.npy b.npy, with F.npy C.npy behind where there is a border, or D.npy E.npy U.npy b.npy of a general matrix, told
+/// apart by content. What is stated is inferred no more of A.mtx, and has to be so of arrays. Without a precision it is that of the arrays,
+/// f64 for Matrix Market. Without a kind an A.mtx that is not symmetric is general. Throws InputError.
+Input read_input(std::vector<Contents> files, const formats::Stated& stated, std::optional<Precision> precision,
+                 std::optional<MatrixKind> kind);
 
 /// Without a border where none is stated and what solves has none: ranks, and mixed precision.
 formats::Stated stated_for(const SolveOptions& options, formats::Stated stated);

@@ -23,14 +23,18 @@ std::vector<double> widened(const std::vector<Real>& values) {
     return {values.begin(), values.end()};
 }
 
+/// Factors with pivots of both signs, or with rows interchanged within blocks alone, may have lost digits.
+bool refines(const SolveRequest& request) {
+    return request.matrix != MatrixKind::positive_definite && request.ranks == 1 && request.precision != Precision::mixed;
+}
+
 /// Only what solve_in() calls, as everything else would be compiled in vain.
 Spec spec_of(const System& system, const SolveRequest& request) {
     auto spec = to_spec(system, request.precision);
     spec.rhs = std::min(system.rhs, max_columns);
     spec.operations = {Operation::factor, Operation::solve};
     spec.matrix = request.matrix;
-    const bool refines = request.matrix == MatrixKind::symmetric && request.ranks == 1 && request.precision != Precision::mixed;
-    if (refines) spec.operations.insert(Operation::refine);
+    if (refines(request)) spec.operations.insert(Operation::refine);
     if (request.inverse) spec.operations.insert(Operation::inverse);
     return spec;
 }
@@ -57,7 +61,7 @@ std::vector<OutOfRange::Failure> out_of_range(const std::vector<trifold::Outcome
 /// Mixed precision is judged by its factors: what f32 cannot tell from a singular matrix may be refined, but is not known to be sound.
 void judge_singular(const std::vector<trifold::Outcome>& status, const SolveRequest& request, Solution& solution) {
     const auto factors = request.precision == Precision::mixed ? Precision::f32 : request.precision;
-    const bool has_signs = request.matrix == MatrixKind::symmetric;
+    const bool has_signs = request.matrix != MatrixKind::positive_definite;
     for (std::size_t k = 0; k < status.size(); ++k) {
         solution.least_pivot.push_back(status[k].least_pivot);
         const bool singular = !solution.reciprocal_condition.empty() ? solution.reciprocal_condition[k] < min_condition(factors)
@@ -69,7 +73,7 @@ void judge_singular(const std::vector<trifold::Outcome>& status, const SolveRequ
     }
 }
 
-/// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, and of more columns than one pass has.
+/// b' x, which is b' A^-1 b, where the solver has none: in mixed precision, of general matrices, and of more columns than one pass has.
 std::vector<double> products(const System& system, const std::vector<double>& x) {
     std::vector<double> sums(static_cast<std::size_t>(system.batch * system.rhs));
     const auto size = (system.chain_rows() + system.border) * system.rhs;
@@ -103,10 +107,12 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     solution.report = plan.report();
     const bool has_border = system.border > 0;
     const auto [b, tips] = formats::parted(system, system.b);
-    const auto d = converted<Real>(system.d), e = converted<Real>(system.e), f = converted<Real>(system.f), c = converted<Real>(system.c);
+    const auto d = converted<Real>(system.d), e = converted<Real>(system.e), f = converted<Real>(system.f), c = converted<Real>(system.c),
+               u = converted<Real>(system.u);
     auto x = converted<Real>(b), tip = converted<Real>(tips);
     FactorOptions<Real> factoring;
     SweepOptions solving{.columns = system.rhs};
+    if (system.general) factoring.u = u.data();
     if (has_border) factoring.f = f.data(), factoring.c = c.data(), solving.tip_b = solving.tip_x = tip;
     solution.factor_seconds = seconds_of([&] {
         solver.factor(d, e, factoring);
@@ -115,10 +121,11 @@ Solution solve_in(const System& system, const SolveRequest& request) {
     solution.solve_seconds = seconds_of([&] { solver.solve(x, x, solving); });
     solution.log_determinant = solver.log_determinant();
     solution.x = formats::joined(system.batch, widened(x), widened(tip));
-    const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns;
+    const bool counted = request.precision != Precision::mixed && system.rhs <= max_columns && !system.general;
     if (counted) solution.quadratic = solver.quadratic();
-    if (request.matrix == MatrixKind::symmetric) {  // the factor may have lost digits
-        solver.refine(d, e, converted<Real>(b), x, {.columns = system.rhs});
+    if (refines(request)) {
+        factoring.columns = system.rhs;
+        solver.refine(d, e, converted<Real>(b), x, factoring);
         solution.x = widened(x);
     }
     if (!counted) solution.quadratic = products(system, solution.x);
@@ -247,6 +254,7 @@ Spec to_spec(const System& system, Precision precision) {
     Spec spec{.block = system.block, .horizon = system.horizon, .precision = precision, .rhs = system.rhs, .batch = system.batch};
     spec.ring = system.ring;
     spec.border = system.border;
+    if (system.general) spec.matrix = MatrixKind::general;
     return spec;
 }
 

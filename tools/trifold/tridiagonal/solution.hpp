@@ -13,10 +13,10 @@ struct Solution {
     std::vector<double> log_determinant;  ///< by member; NaN for failed ones
     std::vector<double> quadratic;        ///< b' A^-1 b, [member][column]; NaN for failed ones
     std::vector<NotPositiveDefinite::Failure> failed;
-    std::vector<double> least_pivot;                         ///< by member; 0 for failed ones
-    std::vector<std::int64_t> negative;                      ///< of a symmetric matrix: pivots below zero, by member; -1 for failed ones
-    std::vector<double> growth;                              ///< likewise; 0 for failed ones
-    std::vector<double> reciprocal_condition;                ///< by member, when asked for; 0 for failed ones
+    std::vector<double> least_pivot;           ///< by member; 0 for failed ones
+    std::vector<std::int64_t> negative;        ///< pivots below zero, and interchanges of a general matrix, by member; -1 for failed ones
+    std::vector<double> growth;                ///< likewise; 0 for failed ones
+    std::vector<double> reciprocal_condition;  ///< by member, when asked for; 0 for failed ones
     std::vector<NearlySingular::Failure> nearly_singular;    ///< by the condition when asked for, else by the least pivot
     std::vector<OutOfRange::Failure> out_of_range;           ///< the members with a factor whose x or inverse holds infinities or NaN
     std::vector<std::int64_t> iterations;                    ///< mixed precision: corrections, by member

@@ -20,13 +20,12 @@ struct BlockSolveOptions {
     Tuning tuning;
     SharedField matrix;
     /// The kind of A that was given; none: it is found out.
-    std::optional<MatrixKind> kind() const {
-        if (!matrix.is_given()) return std::nullopt;
-        Spec spec;
-        matrix.set(spec_fields[shared_field], &spec);
-        if (spec.matrix == MatrixKind::general)
-            throw SpecError("the command solves no general matrices yet, whose U has no file; give positive-definite or symmetric");
-        return spec.matrix;
+    std::optional<MatrixKind> kind() const { return kind_of(matrix); }
+    /// What is not said may turn out to be general, unless something was asked for that general matrices do not have.
+    std::optional<MatrixKind> kind_to_read(const SolveOptions& options) const {
+        const bool may_be_general =
+            options.ranks == 1 && options.asked_precision() != Precision::mixed && stated.border.value_or(0) == 0 && inverse.empty();
+        return kind() || may_be_general || options.files.size() != 2 ? kind() : MatrixKind::positive_definite;
     }
 };
 
@@ -46,7 +45,8 @@ struct Outcome {
         if (!solution.out_of_range.empty()) return "range";
         return accurate ? "ok" : "inaccurate";
     }
-    bool has_signs() const { return matrix == MatrixKind::symmetric; }
+    bool has_signs() const { return matrix != MatrixKind::positive_definite; }
+    bool is_general() const { return matrix == MatrixKind::general; }
 };
 
 SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& own, const Input& input) {
@@ -56,7 +56,11 @@ SolveRequest make_request(const SolveOptions& options, const BlockSolveOptions& 
                          !own.inverse.empty(),
                          options.condition,
                          options.ranks,
-                         own.kind().value_or(MatrixKind::positive_definite)};
+                         input.system.general ? MatrixKind::general : own.kind().value_or(MatrixKind::positive_definite)};
+    for (const auto& [asked, option] : {std::pair(input.precision == Precision::mixed, "--precision mixed"),
+                                        {options.ranks > 1, "--ranks"},
+                                        {!own.inverse.empty(), "--inverse"}})
+        if (input.system.general && asked) throw SpecError(fmt::format("{} is not there for a general matrix; leave it out", option));
     if (options.ranks > 1 && options.condition) throw SpecError("ranks have no condition number; leave --condition or --ranks out");
     const auto border = input.system.border;
     if (const bool mixed = input.precision == Precision::mixed; border > 0 && (mixed || options.ranks > 1))
@@ -116,8 +120,8 @@ std::string odd_entry(const formats::System& system) {
 /// Solves A as it is said to be. Without such a word, one that is not positive definite is taken as symmetric.
 void solve_by_kind(Outcome& outcome, SolveRequest& request, bool is_open) {
     const auto& system = outcome.input.system;
-    const bool may_have_signs = is_open && system.border == 0 && outcome.input.precision != Precision::mixed && request.ranks == 1 &&
-                                request.tuning.variant == "auto";
+    const bool may_have_signs = is_open && !system.general && system.border == 0 && outcome.input.precision != Precision::mixed &&
+                                request.ranks == 1 && request.tuning.variant == "auto";
     const auto as_symmetric = [&](const std::string& why) {
         outcome.taken_as_symmetric = why;
         request.matrix = MatrixKind::symmetric;
@@ -147,7 +151,7 @@ Outcome run(const SolveOptions& options, const BlockSolveOptions& own) {
     progress.step("reading");
     auto stated = stated_for(options, own.stated);
     if (own.kind() == MatrixKind::symmetric && options.files.size() == 2 && !stated.border) stated.border = 0;  // it has none
-    Outcome outcome{read_input(options.read(), stated, options.asked_precision()), {}};
+    Outcome outcome{read_input(options.read(), stated, options.asked_precision(), own.kind_to_read(options)), {}};
     const auto& system = outcome.input.system;
     outcome.tolerance = options.tolerance_of(outcome.input.precision);
     check_format(options.output, outcome.input.kind, system.batch, "system");
@@ -190,6 +194,9 @@ Json by_member(const std::vector<double>& values, std::int64_t members) {
     return lists;
 }
 
+/// Sign of det A of a member with as many negative pivots and interchanges; 0 where it has failed.
+int sign_of(std::int64_t negative) { return negative < 0 ? 0 : negative % 2 == 0 ? 1 : -1; }
+
 Json to_json(const Outcome& outcome, const std::string& output) {
     const auto& [input, solution] = std::tie(outcome.input, outcome.solution);
     auto failed = Json::array();
@@ -228,7 +235,11 @@ Json to_json(const Outcome& outcome, const std::string& output) {
               {"seconds", seconds_json(solution.report, solution.factor_seconds, solution.solve_seconds)}};
     if (input.precision == Precision::mixed) json["refinement"] = {{"iterations", solution.iterations}, {"fell_back", solution.fell_back}};
     if (!solution.reciprocal_condition.empty()) json["reciprocal_condition"] = solution.reciprocal_condition;
-    if (outcome.has_signs()) json["negative_pivots"] = solution.negative, json["growth"] = solution.growth;
+    if (outcome.has_signs()) json["growth"] = solution.growth;
+    if (outcome.is_general())
+        for (const auto negative : solution.negative) json["determinant_sign"].push_back(sign_of(negative));
+    else if (outcome.has_signs())
+        json["negative_pivots"] = solution.negative;
     return json;
 }
 
@@ -264,7 +275,10 @@ std::string to_text(const Outcome& outcome) {
         {"log determinant",
          system.batch == 1 ? fmt::format("{:.{}g}", solution.log_determinant[0], mixed ? 6 : 10) : "by member in the JSON"},
         {"least pivot", min_text(solution.least_pivot)}};
-    if (outcome.has_signs())
+    if (outcome.is_general())
+        items.emplace_back("determinant's sign",
+                           system.batch == 1 ? fmt::format("{:+}", sign_of(solution.negative[0])) : "by member in the JSON");
+    else if (outcome.has_signs())
         items.emplace_back("negative pivots",
                            system.batch == 1 ? fmt::format("{} of {}", solution.negative[0], system.rows) : "by member in the JSON");
     if (!solution.reciprocal_condition.empty()) items.emplace_back("reciprocal condition", min_text(solution.reciprocal_condition));
@@ -340,7 +354,9 @@ void warn(const Outcome& outcome) {
         say(fmt::format("trifold solve: {}: member {}, {}, row {} (from 0); its x is NaN\n",
                         outcome.has_signs() ? "a pivot is zero" : "not positive definite", failure.member,
                         failure.block < system.horizon ? fmt::format("block {}", failure.block) : "the border's tip", failure.row));
-    if (!outcome.solution.failed.empty() && outcome.has_signs())
+    if (!outcome.solution.failed.empty() && outcome.is_general())
+        say("trifold solve: rows are interchanged within blocks alone: give a larger --block, or take --iterative\n");
+    else if (!outcome.solution.failed.empty() && outcome.has_signs())
         say("trifold solve: rows are not interchanged: anchor what A leaves free, make A quasi-definite by a little on the diagonal, or "
             "take "
             "--iterative --method gmres or bicgstab\n");

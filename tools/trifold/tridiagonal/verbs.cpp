@@ -21,6 +21,11 @@ bool is_cheap(const formats::Shape& shape, const formats::SparseMatrix& a) {
     return shape.flops <= max_flops * static_cast<double>(a.entries.size() + 1);
 }
 
+/// Whether no entry of the diagonal is zero. Otherwise rows of different blocks may have to be interchanged, and blocks have no factors.
+bool has_diagonal(const formats::SparseMatrix& a) {
+    return std::ranges::count_if(a.entries, [](const auto& entry) { return entry.row == entry.column && entry.value != 0; }) == a.rows;
+}
+
 /// Words for a matrix whose border stands in front.
 std::string advice_on(const formats::SparseMatrix& a) try {
     auto reversed = a;
@@ -33,9 +38,17 @@ std::string advice_on(const formats::SparseMatrix& a) try {
 }
 
 Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options) try {
-    const auto shape = formats::infer_shape(a, stated_for(options, {}));
-    if (const auto why = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64))) return {.why = *why};
-    if (is_cheap(shape, a)) return {.fits = true, .flops = shape.flops, .why = fmt::format("symmetric, and {} hold it", to_string(shape))};
+    auto stated = stated_for(options, {});
+    const auto asymmetry = formats::asymmetry(a, options.asked_precision().value_or(Precision::f64));
+    if (asymmetry && (options.all_ranks() > 1 || options.asked_precision() == Precision::mixed)) return {.why = *asymmetry};
+    if (asymmetry && !has_diagonal(a)) return {.why = *asymmetry + ", and its diagonal has zeros"};
+    stated.general = asymmetry.has_value();
+    auto shape = formats::infer_shape(a, stated);
+    if (asymmetry) shape.flops *= 2;  // a front has two panels and a whole product where a symmetric one has half of each
+    if (is_cheap(shape, a))
+        return {.fits = true,
+                .flops = shape.flops,
+                .why = fmt::format("{}, and {} hold it", asymmetry ? "not symmetric" : "symmetric", to_string(shape))};
     return {.why = fmt::format("{} need {}, and --block {}{} takes them{}", to_string(shape), flops_text(shape.flops), shape.block,
                                shape.border > 0 ? fmt::format(" --border {}", shape.border) : "", advice_on(a))};
 } catch (const formats::InputError&) {
@@ -68,22 +81,27 @@ std::vector<File> as_arrays(const System& system, const problems::Sizes& sizes, 
     if (sizes.rhs > 1) rhs_shape.push_back(sizes.rhs);
     std::vector<File> files{options.array("D.npy", {horizon, n, n}, system.d), options.array("E.npy", {system.couplings(), n, n}, system.e),
                             options.array("b.npy", rhs_shape, system.b)};
+    if (system.general) files.push_back(options.array("U.npy", {system.couplings(), n, n}, system.u));
     if (a == 0) return files;
     files.push_back(options.array("F.npy", {horizon, a, n}, system.f));
     files.push_back(options.array("C.npy", {a, a}, system.c));
     return files;
 }
 
-std::vector<File> make_files(const ProblemOptions& options, problems::Sizes sizes, const Spec& shape) {
+std::vector<File> make_files(const ProblemOptions& options, problems::Sizes sizes, Spec shape, std::optional<MatrixKind> kind) {
     if (sizes.block == missing || sizes.horizon == missing) throw SpecError("a problem of blocks needs --block and --horizon");
     sizes.rhs = options.rhs;
     sizes.batch = options.batch;
-    validate({.block = sizes.block, .horizon = sizes.horizon, .batch = sizes.batch, .ring = shape.ring, .border = shape.border});
+    std::tie(shape.block, shape.horizon, shape.batch) = std::tie(sizes.block, sizes.horizon, sizes.batch);
+    shape.matrix = kind.value_or(MatrixKind::positive_definite);
+    shape.operations = {Operation::factor};
+    validate(shape);
     auto system = problems::make(options.name, sizes, options.seed);
     if (shape.ring) problems::close_ring(system, options.seed);
     if (shape.border > 0) problems::add_border(system, shape.border, options.seed);
+    problems::take_kind(system, shape.matrix, options.seed);
     if (options.format == "npy") return as_arrays(system, sizes, options);
-    options.round({&system.d, &system.e, &system.f, &system.c, &system.b});
+    options.round({&system.d, &system.e, &system.u, &system.f, &system.c, &system.b});
     return {{"A.mtx", format_matrix_market(to_sparse(system))},
             {"b.mtx", format_matrix_market(DenseMatrix{system.rows, system.rhs, system.b})}};
 }
@@ -94,7 +112,9 @@ std::function<std::vector<File>()> tridiagonal_problem(CLI::App& app, const Prob
     app.add_option("--horizon", sizes->horizon, "Number of diagonal blocks N");
     const auto shape = std::make_shared<Spec>();
     for (const auto* name : {"ring", "border"}) add_field(app, spec_fields[name], shape.get());
-    return [sizes, shape, &options] { return make_files(options, *sizes, *shape); };
+    const auto matrix = std::make_shared<SharedField>();
+    matrix->add_to(app, spec_fields[shared_field]);
+    return [=, &options] { return make_files(options, *sizes, *shape, kind_of(*matrix)); };
 }
 
 }  // namespace
@@ -105,7 +125,8 @@ FamilyVerbs tridiagonal_verbs() {
     verbs.files =
         "A.mtx b.mtx (Matrix Market), or D.npy E.npy b.npy: D (N,n,n), E (N-1,n,n), of a ring (N,n,n) or of a band (N,w,n,n), with --ring "
         "of both, b (N,n) or "
-        "(N,n,m), or with a leading batch. With a border F.npy C.npy behind: F (N,a,n), C (a,a), b (N n + a) or (N n + a,m)";
+        "(N,n,m), or with a leading batch. With a border F.npy C.npy behind: F (N,a,n), C (a,a), b (N n + a) or (N n + a,m). Of a general "
+        "matrix D.npy E.npy U.npy b.npy: U as E";
     verbs.examples = "socu, blockdss (positive definite for n of about 8 and more), dominant or kalman (n even)";
     for (const auto& suite : bench::suites()) verbs.suites.emplace_back(suite.name, suite.purpose);
     verbs.solve = tridiagonal_solve;
