@@ -203,6 +203,19 @@ TRIFOLD_DEVICE void report_member(const trifold_args& args, trifold_int member, 
     buffer<double>(args, Offset::log_determinant(args))[member] = log_sum;
 }
 
+/* Numbers far from one are scaled, so that products of them neither overflow nor vanish. */
+TRIFOLD_DEVICE double tame(double value, int& scales) {
+    if (value > 0x1p400) {
+        value *= 0x1p-600;
+        ++scales;
+    } else if (value < 0x1p-400) {
+        value *= 0x1p600;
+        --scales;
+    }
+    return value;
+}
+[[maybe_unused]] constexpr double log_scale = 600 * 0.693147180559945309417; /* of one scale */
+
 /* ---- the range of the precision ---- */
 
 /* Whether a result has left it: it is infinite or NaN, whose exponents have all bits set. */

@@ -13,18 +13,6 @@ struct Verdict {
     double squares[riders] = {};
 };
 
-/* Numbers far from one are scaled, so that products of them neither overflow nor vanish. */
-TRIFOLD_DEVICE double tame(double value, int& scales) {
-    if (value > 0x1p400) {
-        value *= 0x1p-600;
-        ++scales;
-    } else if (value < 0x1p-400) {
-        value *= 0x1p600;
-        --scales;
-    }
-    return value;
-}
-
 /* The largest sum of a row over the largest entry of A, which is looked for only if it matters. All teams of a warp call it. */
 TRIFOLD_DEVICE double growth_of(const Verdict& verdict, const trifold_args& args, const Task& task) {
     const double sum = verdict.most[0];
@@ -37,7 +25,6 @@ TRIFOLD_DEVICE double growth_of(const Verdict& verdict, const trifold_args& args
 /* Adds the results of the chains below, and writes all to the slots of the separators at the chain's ends, or as the verdict on the member.
  * A failure at an earlier level has a smaller number, so the least is kept. */
 TRIFOLD_DEVICE void leave_verdict(Verdict& verdict, const trifold_args& args, const trifold_level& level, const Task& task) {
-    constexpr double log_scale = 600 * 0.693147180559945309417;
     double log_sum = (is_general ? -1 : -2) * (natural_log(verdict.product) + verdict.scales * log_scale);
     if (has_slots)
         each_slot_below(args, level, task, [&](trifold_int slot) {
