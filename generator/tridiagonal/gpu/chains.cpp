@@ -52,7 +52,8 @@ ChainSizes sizes_of(const Problem& problem) {
     sizes.helper = sizes.teams == 1 && take(problem, "chain_helper", quantities_of(problem, sizes)) != 0;
     sizes.threads = sizes.teams * sizes.band_threads + (sizes.helper ? lanes : 0);
     sizes.lower_leading = conflict_free(sizes.padded);
-    sizes.factor_shared = sizes.teams * chains_shared::chain_bytes(sizes.padded, sizes.lower_leading, sizes.columns, has_signs(problem.spec), sizes.real);
+    sizes.factor_shared =
+        sizes.teams * chains_shared::chain_bytes(sizes.padded, sizes.lower_leading, sizes.columns, has_signs(problem.spec), sizes.real);
     sizes.ring = take(problem, "chain_ring", quantities_of(problem, sizes));
     sizes.sweep_shared = chains_shared::sweep_bytes(sizes.padded, sizes.columns, sizes.ring, sizes.real);
     return sizes;

@@ -239,10 +239,10 @@ std::int64_t apart_from(const Problem& problem) {
 
 /// Products of tiles in single precision by instructions of half precision.
 bool has_halves(const Problem& problem) {
-    // Rows are scaled by their blocks' diagonals, which a rank has not got of its neighbour's block, and which bound no row of an indefinite
-    // matrix's factor.
-    return !has_signs(problem.spec) && problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 && !is_part(problem.schedule) &&
-           rank_levels(problem) == 0 && device_of(problem.target).has("fast_tensor");
+    // Rows are scaled by their blocks' diagonals, which a rank has not got of its neighbour's block, and which bound no row of an
+    // indefinite matrix's factor.
+    return !has_signs(problem.spec) && problem.target.backend == Backend::cuda && problem.spec.precision == Precision::f32 &&
+           !is_part(problem.schedule) && rank_levels(problem) == 0 && device_of(problem.target).has("fast_tensor");
 }
 
 /// Panels of a block that are also kept as pairs of halves.

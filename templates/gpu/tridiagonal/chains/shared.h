@@ -24,9 +24,9 @@ TRIFOLD_SIZE long long sweep_bytes(long long padded, long long columns, long lon
 struct ChainShared {
     Pivots pivots;
     Chain chain;
-    trifold_gate gate;                   /* opens when a coupling has come */
-    unsigned arrivals[16];               /* counts of arrivals at the named barriers */
-    bool slowly;                         /* the tile's pivots need every test */
+    trifold_gate gate;     /* opens when a coupling has come */
+    unsigned arrivals[16]; /* counts of arrivals at the named barriers */
+    bool slowly;           /* the tile's pivots need every test */
     /* Pivots; where they have both signs, the sums of this front's rows, and those that come for the next one's. */
     alignas(16) double diagonal[has_signs ? 3 * padded : padded];
     /* Sums of each row over the whole chain: the product of its pivots, as a number between 1 and 2 and an exponent; the largest quotient

@@ -76,9 +76,9 @@ TRIFOLD_DEVICE auto& element(P& patch, int k) {
 TRIFOLD_DEVICE int patch_row(int k) { return use_tensor ? k / 2 / tensor_vectors * 8 + tensor_column() : thread_index() % 4 * 4 + k; }
 TRIFOLD_DEVICE int patch_column(int k) { return use_tensor ? result_row(k / 2 % tensor_vectors) + k % 2 : thread_index() % warp_lanes / 4; }
 
-/* patches += Sign times the band at `a` times the strips from `b` on, which have marks, over `depth` columns. Strips from `count` on do not exist. A strip's
- * results beyond `Columns` columns are not used. If a band is half padding (not `whole`), its first half is taken twice, and the second
- * result is not used. */
+/* patches += Sign times the band at `a` times the strips from `b` on, which have marks, over `depth` columns. Strips from `count` on do not
+ * exist. A strip's results beyond `Columns` columns are not used. If a band is half padding (not `whole`), its first half is taken twice,
+ * and the second result is not used. */
 template <int Sign, int Quads, int Columns, int Strips>
 TRIFOLD_DEVICE void multiply_band(Patch (&patches)[Strips], const real* a, int a_leading, const real* b, int b_leading, bool whole,
                                   int count, int depth) {

@@ -5,12 +5,12 @@
  * way their columns are as far apart as L's, so that a lane finds a row of L or one of the inverse by one address. */
 TRIFOLD_SIZE bool inverses_apart(long long padded, long long real) { return real == 4 || padded <= 88; }
 
-TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room,
-                                   bool has_signs, long long real) {
+TRIFOLD_SIZE long long front_bytes(long long padded, long long lower_leading, long long stacked_leading, bool has_room, bool has_signs,
+                                   long long real) {
     const long long pivots = 24, ticket = 8, arrivals = 16 * 4, vector = 16 / real, sums = has_signs ? 2 * padded * real : 0;
     const long long inverse = inverses_apart(padded, real) ? 8 * lower_leading : vector;
-    const long long before =
-        (pivots + ticket + arrivals + sums + (2 * padded + inverse + padded) * real + 15) / 16 * 16; /* diagonal, entry, inverse, reciprocal */
+    const long long before = (pivots + ticket + arrivals + sums + (2 * padded + inverse + padded) * real + 15) / 16 *
+                             16; /* diagonal, entry, inverse, reciprocal */
     const long long pulled = has_room ? 2 * lower_leading * padded : vector;
     return before + ((lower_leading + stacked_leading) * padded + pulled) * real;
 }
@@ -33,8 +33,8 @@ static_assert(inverse_apart || !in_registers, "the identity has a place");
 
 struct FrontShared {
     Pivots pivots;
-    trifold_int ticket;    /* then, where the stack's warps pull, whether a front that they pull from has failed */
-    unsigned arrivals[16]; /* counts of arrivals at the named barriers */
+    trifold_int ticket;                             /* then, where the stack's warps pull, whether a front that they pull from has failed */
+    unsigned arrivals[16];                          /* counts of arrivals at the named barriers */
     real diagonal[has_signs ? 3 * padded : padded]; /* pivots; parts of the sums of rows, of either of the pivots' warps */
     real entry[padded];                             /* the diagonal of D as the caller gave it */
     /* Inverses of L's diagonal tiles; at first the identity, which is faster to load from here than to make. */

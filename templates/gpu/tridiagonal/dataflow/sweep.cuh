@@ -226,7 +226,8 @@ TRIFOLD_DEVICE void store_quadratic(const SweepShared& shared, const trifold_arg
     double* to = buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, member, block) * max_columns + columns.first;
     for (int c = sweep_thread() / warp_lanes; c < columns.count; c += sweep_warps) {
         double sum = 0;
-        for (int r = lane; r < block_size; r += warp_lanes) sum += square_of(shared.solved[c][r], has_signs ? pivot_at(shared, r) : real(1));
+        for (int r = lane; r < block_size; r += warp_lanes)
+            sum += square_of(shared.solved[c][r], has_signs ? pivot_at(shared, r) : real(1));
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = sum;
     }

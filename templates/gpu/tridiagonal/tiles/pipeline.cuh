@@ -19,8 +19,8 @@ constexpr int shared_elements = edge * leading > 2 * stages* stage_size ? edge* 
 struct TileShared {
     Work work;
     Pivots pivots;
-    trifold_int ready;                        /* the count that the waiting thread has found */
-    trifold_gate full[stages], empty[stages]; /* is a stage's copy there, and have all warps multiplied it? */
+    trifold_int ready;                            /* the count that the waiting thread has found */
+    trifold_gate full[stages], empty[stages];     /* is a stage's copy there, and have all warps multiplied it? */
     double diagonal[has_signs ? 2 * edge : edge]; /* pivots, and the sums of rows */
     union alignas(16) {
         float scales[2][edge];   /* scales of the tile's rows and columns, if halves are multiplied */

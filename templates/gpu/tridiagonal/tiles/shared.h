@@ -11,7 +11,8 @@ enum { passed_each = 3, passed_blocks = 3 * 3, vectors_each = 2, passed_vectors 
 /* The task, and its sources: two for each level, and two more. */
 TRIFOLD_SIZE long long work_bytes(long long levels) { return 80 + 32 * (2 * levels + 2); }
 
-TRIFOLD_SIZE long long tile_bytes(long long levels, long long edge, long long stages, long long stage_columns, bool has_signs, long long real) {
+TRIFOLD_SIZE long long tile_bytes(long long levels, long long edge, long long stages, long long stage_columns, bool has_signs,
+                                  long long real) {
     const long long pivots = 24, ready = 8, gates = 2 * 8 * stages, diagonal = (has_signs ? 2 : 1) * 8 * edge, scales = 2 * 4 * edge;
     const long long square = edge * (2 * edge * real + 32); /* a diagonal tile above the identity, a column every 32 bytes more */
     const long long operands = stages * 2 * edge * stage_columns * real;

@@ -13,7 +13,8 @@ TRIFOLD_DEVICE real* operand_of(const trifold_args& args, trifold_int member, tr
 
 /* Which pivots of a tile on the diagonal are negative: for each stage of its columns two words, of these columns and of all. */
 TRIFOLD_DEVICE trifold_int* signs_of(const trifold_args& args, trifold_int member, trifold_int block, int tile) {
-    return buffer<trifold_int>(args, TaskOffset::signs(args)) + (block_index(args, member, block) * tiles + tile) * (2 * edge / stage_columns);
+    return buffer<trifold_int>(args, TaskOffset::signs(args)) +
+           (block_index(args, member, block) * tiles + tile) * (2 * edge / stage_columns);
 }
 
 /* Walks over the columns of all sources, tile by tile, of each stage by stage. */

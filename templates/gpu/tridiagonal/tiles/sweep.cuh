@@ -149,7 +149,8 @@ TRIFOLD_DEVICE void add_quadratic(const SweepShared& shared, const trifold_args&
         buffer<double>(args, Offset::block_quadratic(args)) + block_index(args, task.member, task.block) * max_columns + columns.first;
     for (int c = thread_index() / warp_lanes; c < columns.count; c += sweep_threads / warp_lanes) {
         double sum = 0;
-        for (int r = lane; r < edge; r += warp_lanes) sum += square_of(shared.vector[c][r], has_signs ? shared.inverse[place_in_tile(r, r)] : real(1));
+        for (int r = lane; r < edge; r += warp_lanes)
+            sum += square_of(shared.vector[c][r], has_signs ? shared.inverse[place_in_tile(r, r)] : real(1));
         for (int mask = warp_lanes / 2; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
         if (lane == 0) to[c] = task.row == 0 ? sum : to[c] + sum;
     }

@@ -93,7 +93,8 @@ struct Operands {
 #pragma unroll
             for (int k = 0; k < column_lines; ++k)
 #pragma unroll
-                for (int i = 0; i < quads; ++i) columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = by_bit(lines[k][i], negative, 4 * i);
+                for (int i = 0; i < quads; ++i)
+                    columns[(c + k) / tensor_columns][(c + k) % tensor_columns][i] = by_bit(lines[k][i], negative, 4 * i);
         }
 #pragma unroll
         for (int q = 0; q < vectors; ++q) load_lines(rows[q], a + q * row_lines * tensor_rows);
