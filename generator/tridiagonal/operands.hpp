@@ -14,7 +14,7 @@
 namespace trifold {
 
 /// Places in trifold_args::sizes.
-inline constexpr std::size_t open_size_count = 59;
+inline constexpr std::size_t open_size_count = 60;
 
 /// The place in trifold_args::sizes of a constant of the templates, named without its TRIFOLD_. Nothing where it changes instructions, so
 /// that it is a literal of every text.

@@ -260,7 +260,7 @@ MemoryPlan memory(const Design& design) {
     plan.add("forward_words", overlaps(design, sizes) ? blocks : 0, words, sizeof(std::uint64_t), true);
     // Fronts of a factorization send one another R and G in addition to their flags.
     const auto message = sizes.message_fronts * 2 * sizes.padded * (sizes.padded + sizes.riders) * sizes.real / 8;
-    plan.add("squares", has_signs(design.spec) ? both : 0, sizes.padded, sizes.real);
+    plan.add("signs", has_signs(design.spec) ? both : 0, sizes.padded, sizes.real);
     plan.add("message", design.lowered.members, message, sizeof(trifold_int), true);
     return plan;
 }

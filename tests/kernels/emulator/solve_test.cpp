@@ -112,10 +112,10 @@ TEST_CASE("symmetric matrices solve where fronts flow on the emulated GPU") {
     check(12, 5, 1, 1, "cuda:sm_75");
     check(5, 7, 3, 2, "hip:gfx1100");
     check(31, 4, 9, 1, "hip:gfx942");
-    check(12, 5, 20, 1);       // shared sweeps
-    check(9, 7, 1, 512);       // wide levels
-    check(24, 6, 1, 512);      // ... of two bands
-    check(33, 7, 1, 300);      // ... of several warps
+    check(12, 5, 20, 1);   // shared sweeps
+    check(9, 7, 1, 512);   // wide levels
+    check(24, 6, 1, 512);  // ... of two bands
+    check(33, 7, 1, 300);  // ... of several warps
 }
 
 TEST_CASE("symmetric matrices solve by tiles on the emulated GPU") {

@@ -357,22 +357,6 @@ TRIFOLD_DEVICE void take_original(Bands& bands, const Shared& shared) {
                     item(bands.at[band][t], k + i) = inside(column + right + i) ? static_cast<band_real>(pair[i]) : 0;
             }
 }
-/* The squares of the rows of R or G, which the bands are; use(row, sum), once for each row. */
-template <class Use>
-TRIFOLD_DEVICE void each_square(const Bands& bands, const Use& use) {
-    if constexpr (!has_signs) return;
-#pragma unroll
-    for (int k = 0; k < 2 * warp_bands; ++k) {
-        real sum = 0;
-#pragma unroll
-        for (const BandPatch& patch : bands.at[k / 2])
-#pragma unroll
-            for (const band_real value : patch.at[k % 2][0]) sum += static_cast<real>(value * value);
-        sum = sum_of_row(sum);
-        if (band_thread() % 4 == 0 && (k % 2 == 0 || is_whole(k / 2))) use(band_row(0) + tensor_column() + k * 8, sum);
-    }
-}
-
 /* The bands of R or G, tile after tile: by products with the inverses of L's. Stored are elements by their distance in rows and columns
  * from a lane's first one, whose place is patch_place(). */
 TRIFOLD_DEVICE int patch_place(int leading) { return band_row(0) + tensor_column() + result_row(0) * leading; }
@@ -405,7 +389,6 @@ TRIFOLD_DEVICE void solve_column(Bands& bands, BandLines& lines, const Shared& s
         take(band, bands.at[band][t], 1);
         tensor_multiply<2>(solved.at, lines.at[band], rows);
         take(band, solved, -1);
-        if (has_signs) bands.at[band][t] = solved;
 #pragma unroll
         for (int k = 0; k < 4; ++k)
             if (k < 2 || is_whole(band)) store(band * 16 + down(k), t * 8 + k % 2, entry_of(shared, item(solved, k), t * 8 + k % 2));

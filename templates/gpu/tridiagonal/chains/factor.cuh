@@ -76,11 +76,14 @@ TRIFOLD_DEVICE void start_sums(double* sums, const trifold_args& args, const tri
             if (has_side(args, member, block, side)) sums[r] += update_of(args, member, block, side)[storage + r];
     }
 }
+/* The squares of the rows of R. */
+TRIFOLD_DEVICE void leave_squares(const real* panel, double* sums) {
+    for (int r = band_thread(); has_signs && r < padded; r += band_threads) sums[r] = squares_of_row(panel + r, lower_leading, padded);
+}
 /* The update of the separator ahead, which the bands have with the opposite sign, and the sums of its rows. */
 TRIFOLD_DEVICE void leave_updates(Bands& bands, const double* sums, const trifold_args& args, const trifold_level& level,
                                   trifold_int member, const Chain& chain) {
     real* to = update_of(args, member, block_at(level, chain.ahead), side_ahead(chain));
-    if (has_signs) band_sync();
     for (int r = band_thread(); has_signs && r < padded; r += band_threads) to[storage + r] = static_cast<real>(sums[r]);
     each_lower(bands, [&](band_real& value, int r, int c) { to[r + c * padded] = static_cast<real>(-value); });
 }
@@ -235,7 +238,6 @@ TRIFOLD_DEVICE void make_next(Bands& diagonal, ChainShared& shared, const trifol
         out[r + c * padded] = value;
         near[r + c * lower_leading] = value;
     });
-    each_square(coupling, [&](int row, real sum) { shared.diagonal[2 * padded + row] = sum; });
     if (!loads_early) load_next();
 }
 
@@ -334,6 +336,7 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
         if (walk.has_next) {
             make_next(diagonal, shared, args, walk);
             sync_chain();
+            leave_squares(shared.pulled, shared.diagonal + (has_signs ? 2 * padded : 0));
             subtract_square(diagonal, shared);
             if (Riders && helps) pass_on(shared, shared, args, level, walk);
         }
@@ -432,7 +435,7 @@ TRIFOLD_DEVICE void follow(Bands& diagonal, ChainShared& own, const ChainShared&
         for (int k = 0; k < 4; ++k)
             if (k < 2 || is_whole(0)) far[down(k) + (t * 8 + k % 2) * padded] = entry_of(other, -lines.at[0][k / 2][k % 2], t * 8 + k % 2);
     }
-    each_square(coupling, [&](int row, real sum) { own.diagonal[padded + row] = sum; });
+    leave_squares(own.pulled, own.diagonal + (has_signs ? padded : 0));
     chain_arrive(panel_barrier, band_warps + 1);
     judge(walk, other, args, level);
     if (walk.failed) {

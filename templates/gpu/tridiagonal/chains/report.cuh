@@ -1,5 +1,6 @@
 /* Report of a chain's pivots, by one warp. A lane has a row of every front, or more, 32 apart. So fronts need no sums over rows, and no
  * logarithms: the last one has them for all. */
+#include "gpu/tridiagonal/bands/bands.cuh"
 #include "gpu/tridiagonal/chains/rows.cuh"
 #include "gpu/tridiagonal/chains/shared.h"
 #include "gpu/tridiagonal/verdict.cuh"

@@ -43,7 +43,7 @@ struct FlowOffset {
     OFFSET(ticket, TRIFOLD_OFFSET_TICKET)   /* counters from which fronts are claimed */
     OFFSET(flag, TRIFOLD_OFFSET_FLAG)       /* state of each block's front: what it has left */
     OFFSET(message, TRIFOLD_OFFSET_MESSAGE) /* messages with [R; G] */
-    OFFSET(squares, TRIFOLD_OFFSET_SQUARES) /* the squares of the rows of [R; G], where pivots have both signs */
+    OFFSET(squares, TRIFOLD_OFFSET_SIGNS)   /* the squares of the rows of [R; G], where pivots have both signs */
     OFFSET(update_words, TRIFOLD_OFFSET_UPDATE_WORDS)
     OFFSET(forward_words, TRIFOLD_OFFSET_FORWARD_WORDS)
     OFFSET(solution_words, TRIFOLD_OFFSET_SOLUTION_WORDS)

@@ -226,9 +226,8 @@ TRIFOLD_DEVICE void solve_stack(Stack& stack, FrontShared& shared, const trifold
             stack.bands[band].columns[t] = solved;
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                values[band][k] = has_signs
-                                      ? panel_entry(static_cast<real>(element(solved, k)), shared.diagonal[t * 8 + patch_column(k)])
-                                      : static_cast<real>(element(solved, k));
+                values[band][k] = has_signs ? panel_entry(static_cast<real>(element(solved, k)), shared.diagonal[t * 8 + patch_column(k)])
+                                            : static_cast<real>(element(solved, k));
         }
 #pragma unroll
         for (int band = 0; band < 2; ++band)

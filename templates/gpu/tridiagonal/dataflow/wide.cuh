@@ -88,8 +88,16 @@ TRIFOLD_DEVICE void spoil_front(const trifold_args& args, trifold_int member, co
 /* Computes R or G, out to a block of the workspace, and the squares of its rows. */
 TRIFOLD_DEVICE void leave_panel(Bands& bands, const WideShared& shared, real* to, real* squares_to) {
     to += patch_place(padded);
-    solve_bands(bands, shared, [to](int r, int c, real value) { to[r + c * padded] = value; });
-    each_square(bands, [&](int row, real sum) { squares_to[row] = sum; });
+    real squares[2 * warp_bands] = {};
+    solve_bands(bands, shared, [&](int r, int c, real value) {
+        to[r + c * padded] = value;
+        if (has_signs) squares[r / 8] += value * value;
+    });
+#pragma unroll
+    for (int k = 0; has_signs && k < 2 * warp_bands; ++k) {
+        const real sum = sum_of_row(squares[k]);
+        if (band_thread() % 4 == 0 && (k % 2 == 0 || is_whole(k / 2))) squares_to[band_row(0) + tensor_column() + k * 8] = sum;
+    }
 }
 
 /* Computes R and G. R's operand is in shared memory already: the original coupling, or G_k of R_k G_k', which D's last update from the

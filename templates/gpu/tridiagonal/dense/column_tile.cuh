@@ -34,37 +34,26 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
     return x_bits[sizeof(real) / 4 - 1] < limit_bits[sizeof(real) / 4 - 1];
 }
 
-/* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
- * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
- * is above the floor and of a size that the products of three of its like do not overflow. Where pivots have both signs, these are roots
- * of their sizes, both ways to the second pivot must find the same sign, and `negative` gets a bit for each that is. */
-template <int Sets, class T = double>
-TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept, unsigned& negative) {
+/* As eliminate_quickly() below, of pivots that have both signs. Roots are those of their sizes, both ways to the second pivot must find the
+ * same sign, and `negative` gets a bit for each that is. */
+template <int Sets, class T>
+TRIFOLD_DEVICE bool eliminate_signed(real (&d)[8][8], real (&a)[Sets][8], KeptAs<T> kept, unsigned& negative) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
-    const real lowest = floor > least ? floor : least;
     bool stands = true;
 #pragma unroll
     for (int c = 0; c < 8; c += 2) {
-        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
-        const real signed_minor = p * (p * q - b * b), minor = by_sign(signed_minor, signed_minor), size = by_sign(p, p);
-        const real guess = approximate_rsqrt(minor);
-        const real scale = quick_rsqrt(size), second = corrected_rsqrt(minor, guess, guess * size), l = b * scale;
-        const real r = q - l * by_sign(l, p), other = by_sign(r, r);
-        stands = stands && size >= lowest && other >= lowest && is_below(size, most) && is_below(other, most);
-        if constexpr (has_signs) stands = stands && (signed_minor < 0) == (r < 0) && minor >= least * least * least && minor <= largest;
+        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1], size = by_sign(p, p);
+        const real signed_minor = p * (p * q - b * b), minor = by_sign(signed_minor, signed_minor), guess = approximate_rsqrt(minor);
+        const real scale = quick_rsqrt(size), second = corrected_rsqrt(minor, guess, guess * size), l = b * scale, turned = by_sign(l, p);
+        const real r = q - l * turned, other = by_sign(r, r);
+        stands = stands && size >= least && other >= least && is_below(size, most) && is_below(other, most) &&
+                 sign_bit(signed_minor) == sign_bit(r) && minor >= least * least * least && minor <= largest;
+        negative |= sign_bit(p) << c | sign_bit(r) << (c + 1);
         if (thread_index() % warp_lanes == 0) kept.keep(c, p, by_sign(scale, p)), kept.keep(c + 1, r, by_sign(second, r));
-        const real turned = by_sign(l, p);
-        if constexpr (has_signs) negative |= sign_bit(p) << c | sign_bit(r) << (c + 1);
 #pragma unroll
-        for (int k = c + 2; k < 8; ++k) {
-            d[k][c] *= scale;
-            d[k][c + 1] = (d[k][c + 1] - d[k][c] * turned) * second;
-        }
+        for (int k = c + 2; k < 8; ++k) d[k][c] *= scale, d[k][c + 1] = (d[k][c + 1] - d[k][c] * turned) * second;
 #pragma unroll
-        for (int s = 0; s < Sets; ++s) {
-            a[s][c] *= scale;
-            a[s][c + 1] = (a[s][c + 1] - a[s][c] * turned) * second;
-        }
+        for (int s = 0; s < Sets; ++s) a[s][c] *= scale, a[s][c + 1] = (a[s][c + 1] - a[s][c] * turned) * second;
 #pragma unroll
         for (int k = c + 2; k < 8; ++k) {
             const real x = by_sign(d[k][c], p), y = by_sign(d[k][c + 1], r);
@@ -72,6 +61,43 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
             for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * x) - d[i][c + 1] * y;
 #pragma unroll
             for (int s = 0; s < Sets; ++s) a[s][k] = (a[s][k] - a[s][c] * x) - a[s][c + 1] * y;
+        }
+    }
+    return stands;
+}
+
+/* The tile d, which every lane has for itself, and a lane's rows a, in registers, two pivots at a time: with p, b, q the 2 by 2
+ * pivot, 1 / L11 = rsqrt(p) and 1 / L22 = p rsqrt(p (p q - b^2)) start together. Returns whether the result may stand: every pivot
+ * is above the floor and of a size that the products of three of its like do not overflow. */
+template <int Sets, class T = double>
+TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real floor, KeptAs<T> kept, unsigned& negative) {
+    if constexpr (has_signs) return eliminate_signed(d, a, kept, negative);
+    constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
+    const real lowest = floor > least ? floor : least;
+    bool stands = true;
+#pragma unroll
+    for (int c = 0; c < 8; c += 2) {
+        const real p = d[c][c], b = d[c + 1][c], q = d[c + 1][c + 1];
+        const real minor = p * (p * q - b * b), guess = approximate_rsqrt(minor);
+        const real scale = quick_rsqrt(p), second = corrected_rsqrt(minor, guess, guess * p), l = b * scale, r = q - l * l;
+        stands = stands && p >= lowest && r >= lowest && is_below(p, most) && is_below(r, most);
+        if (thread_index() % warp_lanes == 0) kept.keep(c, p, scale), kept.keep(c + 1, r, second);
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+            d[k][c] *= scale;
+            d[k][c + 1] = (d[k][c + 1] - d[k][c] * l) * second;
+        }
+#pragma unroll
+        for (int s = 0; s < Sets; ++s) {
+            a[s][c] *= scale;
+            a[s][c + 1] = (a[s][c + 1] - a[s][c] * l) * second;
+        }
+#pragma unroll
+        for (int k = c + 2; k < 8; ++k) {
+#pragma unroll
+            for (int i = k; i < 8; ++i) d[i][k] = (d[i][k] - d[i][c] * d[k][c]) - d[i][c + 1] * d[k][c + 1];
+#pragma unroll
+            for (int s = 0; s < Sets; ++s) a[s][k] = (a[s][k] - a[s][c] * d[k][c]) - a[s][c + 1] * d[k][c + 1];
         }
     }
     return stands;
@@ -93,7 +119,8 @@ TRIFOLD_DEVICE real squares_in_tile(const P* pivots, int r, const Inverse& inver
         real rest = c == r ? real(1) : real(0);
 #pragma unroll
         for (int k = c + 1; k < 8; ++k) rest -= l[k] * inverse(k, c);
-        l[c] = rest * (static_cast<real>(by_sign(pivots[c], pivots[c])) * inverse(c, c)); /* the diagonal of L is the pivot times that of X */
+        l[c] =
+            rest * (static_cast<real>(by_sign(pivots[c], pivots[c])) * inverse(c, c)); /* the diagonal of L is the pivot times that of X */
         if (c < r) sum += l[c] * l[c];
     }
     return sum;

@@ -42,8 +42,9 @@ TRIFOLD_DEVICE T by_sign(T value, const P* pivots, int k) {
     if constexpr (!has_signs) return value;
     return by_sign(value, pivots[k]);
 }
-/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else comes
- * with them. Zeros need none. marked() gives `value` the sign to carry, 1 for -1; turned() is a number times the sign that it carries. */
+/* Numbers of panels that are pulled as soon as they come carry the sign of their column's pivot in their last bits, since nothing else
+ * comes with them. Zeros need none. marked() gives `value` the sign to carry, 1 for -1; turned() is a number times the sign that it
+ * carries. */
 template <class T>
 TRIFOLD_DEVICE T marked(T value, unsigned sign) {
     if (!has_signs || value == 0) return value;
@@ -69,7 +70,8 @@ TRIFOLD_DEVICE T panel_entry(T product, P pivot) {
 /* `value` times the sign of pivot k, of which `negative` has a bit where it is -1. */
 template <class T>
 TRIFOLD_DEVICE T by_bit(T value, unsigned negative, int k) {
-    return has_signs ? turned_by(value, negative << (31 - k)) : value;
+    if constexpr (!has_signs) return value;
+    return turned_by(value, negative << (31 - k));
 }
 
 /* The diagonal tiles of a factor are stored inverted, so that every triangular solve is a sequence of products. They are `tile` wide. */

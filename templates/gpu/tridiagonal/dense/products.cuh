@@ -35,11 +35,12 @@ TRIFOLD_DEVICE void multiply_strips(real (&part)[Columns][Rows][vector_width], c
         for (int q = 0; q < Columns / vector_width; ++q) load_vector(y[q], b + q * vector_width + k * b_leading);
 #pragma unroll
         for (int c = 0; c < Columns; ++c) {
-            const real other = by_bit(y[c / vector_width][c % vector_width], negative >> k, 0);
+            if constexpr (has_signs)
+                y[c / vector_width][c % vector_width] = by_bit(y[c / vector_width][c % vector_width], negative >> k, 0);
 #pragma unroll
             for (int q = 0; q < Rows; ++q)
 #pragma unroll
-                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * other;
+                for (int v = 0; v < vector_width; ++v) part[c][q][v] += x[q][v] * y[c / vector_width][c % vector_width];
         }
     }
 }

@@ -195,15 +195,14 @@ TRIFOLD_DEVICE void factor_all(const trifold_args& args) {
         fence_shared_copies(); /* the next task's copies overwrite what this one has written */
         end_task(progress_of(args, task.member, task.block, task.panel, task.row), task.epoch + task.column + 1, task.exists);
         const int first = static_cast<int>(column) * edge, left = block_size - first;
-        const trifold_int place = block_index(args, member, block) * log_parts + column;
-        const auto entry = [&](int r) { return given_entry(args, member, block, first + r); };
-        if (!reports) continue; /* no other task waits for it */
-        if constexpr (has_signs) {
+        if (has_signs && reports) { /* no other task waits for it */
             const int rows = rows_of(args, member, block) - first;
-            sum_rows(args, rows < edge ? rows : edge, place, log_parts,
-                     [&](int r) { return symmetric_row(shared.diagonal[r], shared.diagonal[edge + r], entry(r)); });
-        } else {
-            report_diagonal(args, left < edge ? left : edge, shared.diagonal, place, entry);
+            sum_rows(args, rows < edge ? rows : edge, block_index(args, member, block) * log_parts + column, log_parts, [&](int r) {
+                return symmetric_row(shared.diagonal[r], shared.diagonal[edge + r], given_entry(args, member, block, first + r));
+            });
+        } else if (reports) {
+            report_diagonal(args, left < edge ? left : edge, shared.diagonal, block_index(args, member, block) * log_parts + column,
+                            [&](int r) { return given_entry(args, member, block, first + r); });
         }
     }
 }

@@ -121,8 +121,7 @@ TRIFOLD_DEVICE void count_signs(const real* square, double* diagonal, trifold_in
     const real* columns = square + t * 8 * leading;
     const auto inverse = [&](int k, int c) { return by_sign(columns[edge + t * 8 + c + k * leading], diagonal, t * 8 + k); };
     for (int r = t * 8 + worker; r < edge; r += workers)
-        diagonal[edge + r] +=
-            r < t * 8 + 8 ? squares_in_tile(diagonal + t * 8, r % 8, inverse) : squares_of_row(columns + r, leading, 8);
+        diagonal[edge + r] += r < t * 8 + 8 ? squares_in_tile(diagonal + t * 8, r % 8, inverse) : squares_of_row(columns + r, leading, 8);
     if (worker == 0)
         for (int c = t * 8; c < t * 8 + 8; ++c)
             if (diagonal[c] < 0) *negative |= trifold_int(1) << c, ++negative[-1];
