@@ -16,8 +16,8 @@ namespace {
 /// Larger blocks leave a lane no registers.
 constexpr std::int64_t largest_block = 4;
 constexpr std::int64_t stages_in_flight = 2;
-/// Elements of a member that are next to each other in memory and come together: 128 bytes of double precision.
-constexpr std::int64_t elements_together = 16;
+/// Elements that come together of all members of a warp: of each 16, which are 128 bytes of double precision, or 8 where it has 64 lanes.
+constexpr std::int64_t elements_together = 512;
 
 struct LaneSizes : Sizes {
     std::int64_t stage_blocks = 1;
@@ -30,7 +30,7 @@ LaneSizes sizes_of(const Problem& problem) {
     sizes.padded = n;
     sizes.tile = 1;
     sizes.threads = sizes.sweep_threads = lanes;
-    sizes.stage_blocks = std::max<std::int64_t>(elements_together / (n * n), 1);
+    sizes.stage_blocks = std::max<std::int64_t>(elements_together / (lanes * n * n), 1);
     sizes.factor_shared = lanes_shared::lanes_factor_bytes(lanes, n, sizes.stage_blocks, stages_in_flight, sizes.real);
     sizes.sweep_shared = lanes_shared::lanes_sweep_bytes(lanes, n, sizes.stage_blocks, stages_in_flight, sizes.real);
     return sizes;

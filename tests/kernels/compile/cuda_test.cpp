@@ -139,11 +139,13 @@ TEST_CASE("kernels are the same apart and together") {
 
 TEST_CASE("kernels of general matrices compile, and keep their rows in registers") {
     if (!has_nvrtc()) return;
-    const auto check = [](std::int64_t n, Precision precision, std::int64_t rhs, const std::string& schedule, const std::string& arch) {
+    const auto check = [](std::int64_t n, Precision precision, std::int64_t rhs, const std::string& schedule, const std::string& arch,
+                          const std::string& variant = "auto") {
         CAPTURE(fmt::format("n {} {} m {} {} {}", n, to_string(precision), rhs, schedule, arch));
         const Spec spec{.block = n, .horizon = 20, .precision = precision, .matrix = MatrixKind::general, .rhs = rhs, .batch = 64};
-        check_kernels(generate(choose(spec, {Backend::cuda, arch}, {.schedule = schedule}), Packing::together), true);
+        check_kernels(generate(choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant}), Packing::together), true);
     };
+    for (const std::int64_t n : {1, 2, 3, 4}) check(n, n % 3 == 0 ? Precision::f32 : Precision::f64, 1, "sequential", "sm_90", "getrf-lanes");
     for (const std::int64_t n : {1, 2, 3, 5, 7, 11, 16})
         check(n, n % 3 == 0 ? Precision::f32 : Precision::f64, 1 + n % 4, "sequential", "sm_90");
     check(16, Precision::f64, 1, "sequential", "sm_80");

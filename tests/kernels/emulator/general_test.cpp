@@ -77,6 +77,16 @@ TEST_CASE("general matrices of larger blocks solve on the emulated GPU in every 
     }
 }
 
+TEST_CASE("general matrices of very small blocks, a lane each, solve on the emulated GPU") {
+    for (const std::int64_t n : {1, 2, 3, 4})
+        for (const std::int64_t horizon : {1, 2, 17, 40})
+            check_on_gpu({.block = n, .horizon = horizon, .rhs = n == 2 ? 3 : 1, .batch = n == 3 ? 70 : 5}, "sequential",
+                         horizon == 17 ? "hip:gfx942" : "cuda:sm_90", horizon == 40 ? "getrf-lanes:bake=0" : "getrf-lanes");
+    check_on_gpu({.block = 2, .horizon = 21, .batch = 33, .order = trifold::Order::column_major, .rhs_layout = RhsLayout::stacked,
+                  .d = {.leading = 3}, .e = {.leading = 5}},
+                 "sequential", "cuda:sm_75", "getrf-lanes");
+}
+
 TEST_CASE("both variants of general matrices give the same verdict on the emulated GPU") {
     for (const std::string schedule : {"sequential", "partitioned:2", "multi-stage"})
         for (const bool ring : {false, true}) {
@@ -122,22 +132,25 @@ TEST_CASE("both variants of general matrices give the same verdict on the emulat
 }
 
 TEST_CASE("general matrices take masks, diagonals, shifts and fewer columns on the emulated GPU") {
-    for (const std::string variant : {"getrf", "getrf-fused"})
-        for (const std::string schedule : {"twisted:2", "partitioned:2"}) {
+    for (const std::string variant : {"getrf", "getrf-fused", "getrf-lanes"})
+        for (const std::string schedule : {"twisted:2", "partitioned:2", "sequential"}) {
+            if ((variant == "getrf-lanes") != (schedule == "sequential")) continue;
             INFO(fmt::format("{} {}", variant, schedule));
-            const Spec spec{.block = 6, .horizon = 5, .matrix = MatrixKind::general, .rhs = 3, .batch = 3};
+            const std::int64_t n = variant == "getrf-lanes" ? 3 : 6;
+            const auto rows = static_cast<std::size_t>(5 * n);
+            const Spec spec{.block = n, .horizon = 5, .matrix = MatrixKind::general, .rhs = 3, .batch = 3};
             const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = variant}));
             GeneralSystems<double> systems(spec, 11);
             GeneralCall<double, EmulatedUnit> call(unit, systems);
             call.args.x = call.x.data();
             const std::vector<int> active{1, 0, 1};
-            std::vector<double> diagonal(3 * 30), shift(3);
+            std::vector<double> diagonal(3 * rows), shift(3);
             for (auto& value : diagonal) value = 40 * systems.draw();
             for (auto& value : shift) value = 40 * systems.draw();
             for (std::size_t m = 0; m < 3; ++m)
-                for (std::size_t k = 0; k < 30; ++k)
+                for (std::size_t k = 0; k < rows; ++k)
                     systems.dense(static_cast<std::int64_t>(m))(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(k)) +=
-                        diagonal[m * 30 + k] + shift[m];
+                        diagonal[m * rows + k] + shift[m];
             call.args.diagonal = diagonal.data(), call.args.shift = shift.data(), call.args.active = active.data();
             std::ranges::fill(call.x, 7.0);
             call.run(Operation::factor_solve, systems.b(), next_running());
@@ -157,10 +170,11 @@ TEST_CASE("general matrices take masks, diagonals, shifts and fewer columns on t
 TEST_CASE("hard general matrices are solved backward stably on the emulated GPU, or not ok") {
     std::mt19937 random(1);
     std::int64_t sound = 0;
-    for (const auto& [n, horizon, schedule] : {std::tuple{5, 3, "sequential"}, std::tuple{9, 5, "recursive:2"},
+    for (const auto& [n, horizon, schedule] : {std::tuple{1, 9, "sequential"}, std::tuple{2, 7, "sequential"},
+                                               std::tuple{4, 5, "sequential"}, std::tuple{5, 3, "sequential"}, std::tuple{9, 5, "recursive:2"},
                                                std::tuple{17, 2, "sequential"}, std::tuple{26, 3, "multi-stage"}}) {
         const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::general, .batch = 3 * std::ssize(hard_kinds)};
-        const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = "getrf-fused"}));
+        const EmulatedUnit unit(choose(spec, parse_target("cuda:sm_90"), {.schedule = schedule, .variant = n <= 4 ? "getrf-lanes" : "getrf-fused"}));
         GeneralSystems<double> systems(spec, static_cast<unsigned>(n));
         for (std::int64_t m = 0; m < spec.batch; ++m)
             make_hard(systems, spec, m, static_cast<std::size_t>(m) % std::size(hard_kinds), random);

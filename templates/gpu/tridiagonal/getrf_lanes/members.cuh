@@ -10,19 +10,18 @@ constexpr int area = block_size * block_size, row_places = warp_lanes + 1;
 static_assert(threads == warp_lanes && padded == block_size, "a lane a member, and blocks without padding");
 
 /* Copies `stage_blocks` blocks of each member, from block `first` on, to to[element][lane]. An element is at member * strides.member +
- * block * strides.stage + row * strides.row + column * strides.column. Lanes go by what is next to each other in memory. */
-template <int Rows, int Columns_>
+ * block * strides.stage + row * strides.row + column * strides.column. Lanes go by a member's elements, which are next to each other. */
+template <int Rows, int Width>
 TRIFOLD_DEVICE void fetch_stage(real (*to)[row_places], const real* from, const trifold_strides& strides, const trifold_args& args,
                                 trifold_int first_member, trifold_int first, trifold_int blocks) {
-    constexpr int each = Rows * Columns_, words = stage_blocks * each;
-    const bool by_members = strides.member < strides.stage;
+    constexpr int each = Rows * Width, words = stage_blocks * each;
 #pragma unroll 4
     for (int at = lane_index(); at < words * warp_lanes; at += warp_lanes) {
-        const int lane = by_members ? at % warp_lanes : at / words, e = by_members ? at / warp_lanes : at % words;
+        const int lane = at / words, e = at % words;
         const trifold_int block = first + e / each, member = first_member + lane;
         if (first < 0 || block >= blocks || member >= args.members) continue;
-        copy_element_async(&to[e][lane], from + member * strides.member + block * strides.stage + e % each / Columns_ * strides.row +
-                                             e % each % Columns_ * strides.column);
+        copy_element_async(&to[e][lane], from + member * strides.member + block * strides.stage + e % each / Width * strides.row +
+                                             e % each % Width * strides.column);
     }
 }
 

@@ -107,7 +107,7 @@ TRIFOLD_DEVICE void divide_range(Part& part, Cursor& cursor, Pipeline& pipeline,
 
 /* part += products of the sources from `first` on, which have not been started. */
 TRIFOLD_DEVICE void add_from(Part& part, int first, Cursor& cursor, Pipeline& pipeline, TileShared& shared, const trifold_args& args) {
-    cursor = Cursor{first};
+    cursor = Cursor{{}, first};
     if (has_bulk_copies)
         add_ranges(part, first, cursor, pipeline, shared, args);
     else

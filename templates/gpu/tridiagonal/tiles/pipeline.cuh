@@ -128,7 +128,7 @@ TRIFOLD_DEVICE bool fetch_stage(Cursor& cursor, TileShared& shared, const trifol
     }
     fetch_columns<stage_columns>(to, cursor.a);
     if (!is_pivots(work.task)) fetch_columns<stage_columns>(to + stage_size, cursor.b);
-    if (has_signs && thread_index() == 0) copy_async(shared.signs + 2 * (number % stages), cursor.signs);
+    if (has_signs && thread_index() == 0) copy_async(shared.signs + 2 * (number % stages), cursor.at);
     cursor.advance();
     return true;
 }
@@ -201,7 +201,7 @@ TRIFOLD_DEVICE bool find_tiles(Cursor& cursor, const Work& work, const trifold_a
     fence_device_copies();
     cursor.a = factor_of(args, task.member, task.block) + place_of_tile(task.column, task.column);
     cursor.b = cursor.a + stage_size;
-    if (has_signs) cursor.signs = signs_of(args, task.member, task.block, task.column);
+    cursor.go_to(signs_of(args, task.member, task.block, task.column));
     cursor.left = edge / (2 * stage_columns), cursor.step = 2 * stage_size;
     ++cursor.source;
     return true;
@@ -220,7 +220,7 @@ TRIFOLD_DEVICE void start_stages(Cursor& cursor, Pipeline& pipeline, TileShared&
             gate_wait(empty_gate(shared, pipeline.started), pipeline.started / stages - 1);
             copy_range(to, cursor.a, bytes, gate);
             if (both) copy_range(to + stage_size, cursor.b, bytes, gate);
-            if (has_signs) copy_range(shared.signs + 2 * (pipeline.started % stages), cursor.signs, sign_bytes, gate);
+            if (has_signs) copy_range(shared.signs + 2 * (pipeline.started % stages), cursor.at, sign_bytes, gate);
             gate_arrive_with(gate, (both ? 2 * bytes : bytes) + sign_bytes);
         }
         cursor.advance();

@@ -17,12 +17,25 @@ TRIFOLD_DEVICE trifold_int* signs_of(const trifold_args& args, trifold_int membe
            (block_index(args, member, block) * tiles + tile) * (2 * edge / stage_columns);
 }
 
+/* The place of a stage's signs; nothing where all pivots are positive. */
+template <bool Signs>
+struct SignsAt {
+    const trifold_int* at;
+    TRIFOLD_METHOD void go_to(const trifold_int* place) { at = place; }
+    TRIFOLD_METHOD void advance() { at += 2; }
+};
+template <>
+struct SignsAt<false> {
+    static constexpr const trifold_int* at = nullptr;
+    TRIFOLD_METHOD void go_to(const trifold_int*) {}
+    TRIFOLD_METHOD void advance() {}
+};
+
 /* Walks over the columns of all sources, tile by tile, of each stage by stage. */
-struct Cursor {
+struct Cursor : SignsAt<has_signs> {
     int source = 0, repeat = 0, tile = 0, ready = 0; /* the tile that comes next, and how many tiles of its rows are known to be finished */
     int left = 0, step = stage_size;                 /* stages of the tiles at a and b that are still to be fetched */
     const real *a = nullptr, *b = nullptr;
-    const trifold_int* signs = nullptr;
 
     TRIFOLD_METHOD bool find(const Work& work) {
         while (source < work.task.sources && repeat == work.sources[source].count) ++source, repeat = 0;
@@ -44,13 +57,13 @@ struct Cursor {
         const int rest = from.columns - tile * edge;
         a = operand_of(args, task.member, block(from), from.a_panel) + place_of_tile(task.row, tile);
         b = operand_of(args, task.member, block(from), from.b_panel) + place_of_tile(task.column, tile);
-        if (has_signs) signs = signs_of(args, task.member, block(from), tile);
+        go_to(signs_of(args, task.member, block(from), tile));
         left = (rest < edge ? rest : edge) / stage_columns;
         ++tile;
         if (rest <= edge) tile = ready = 0, ++repeat;
     }
     TRIFOLD_METHOD void advance() {
         --left, a += step, b += step;
-        if (has_signs) signs += 2;
+        SignsAt<has_signs>::advance();
     }
 };

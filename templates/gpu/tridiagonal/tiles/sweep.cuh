@@ -239,8 +239,8 @@ TRIFOLD_DEVICE void sweep_tile(SweepShared& shared, const trifold_args& args, Co
         shared.vector[c][r] = sum;
         result_of(args, task.member, task.block, columns.first)[row + r + c * padded] = sum;
         if (row + r >= stored_rows(args, task.block)) return;
-        if (Forward) sum = by_sign(sum, shared.inverse, place_in_tile(r, r));
-        static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] = sum;
+        static_cast<real*>(args.x)[rhs_at(args.x_strides, task.member, task.block, row + r, columns.first + c)] =
+            Forward && has_signs ? by_sign(sum, shared.inverse, place_in_tile(r, r)) : sum;
         if (!Forward) watch(args, task.member, Result::solution, sum);
     });
     if (Forward) add_quadratic(shared, args, columns);
