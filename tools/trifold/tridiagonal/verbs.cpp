@@ -26,6 +26,19 @@ bool has_diagonal(const formats::SparseMatrix& a) {
     return std::ranges::count_if(a.entries, [](const auto& entry) { return entry.row == entry.column && entry.value != 0; }) == a.rows;
 }
 
+/// Why the device has no kernels for a general matrix of that shape; empty where it has.
+std::string no_kernels(const formats::Shape& shape, const formats::SparseMatrix& a, const SolveOptions& options) try {
+    choose({.block = shape.block,
+            .horizon = (a.rows + shape.block - 1) / shape.block,
+            .precision = options.asked_precision().value_or(Precision::f64),
+            .matrix = MatrixKind::general,
+            .ring = shape.ring},
+           Device::parse(options.device).target(), Tuning{});
+    return "";
+} catch (const SpecError& error) {
+    return error.what();
+}
+
 /// Words for a matrix whose border stands in front.
 std::string advice_on(const formats::SparseMatrix& a) try {
     auto reversed = a;
@@ -44,6 +57,8 @@ Fit tridiagonal_fit(const formats::SparseMatrix& a, const SolveOptions& options)
     if (asymmetry && !has_diagonal(a)) return {.why = *asymmetry + ", and its diagonal has zeros"};
     stated.general = asymmetry.has_value();
     auto shape = formats::infer_shape(a, stated);
+    if (asymmetry)
+        if (const auto why = no_kernels(shape, a, options); !why.empty()) return {.why = why};
     if (asymmetry) shape.flops *= 2;  // a front has two panels and a whole product where a symmetric one has half of each
     if (is_cheap(shape, a))
         return {.fits = true,
