@@ -34,8 +34,8 @@ TRIFOLD_DEVICE bool is_below(real x, real limit) {
     return x_bits[sizeof(real) / 4 - 1] < limit_bits[sizeof(real) / 4 - 1];
 }
 
-/* As eliminate_quickly() below, of pivots that have both signs. Roots are those of their sizes, both ways to the second pivot must find the
- * same sign, and `negative` gets a bit for each that is. */
+/* Does what eliminate_quickly() does, where pivots have both signs. Roots are those of their sizes, both ways to the second pivot must find
+ * the same sign, and `negative` gets a bit for each that is. */
 template <int Sets, class T>
 TRIFOLD_DEVICE bool eliminate_signed(real (&d)[8][8], real (&a)[Sets][8], KeptAs<T> kept, unsigned& negative) {
     constexpr real most = sizeof(real) == 8 ? real(1e100) : real(1e12f), least = real(1) / most;
