@@ -52,8 +52,9 @@ Problem problem_of(const Design& design) { return {design.spec, design.target, d
 
 std::span<const Variant* const> variants_of(Backend backend) {
     static const Variant* const on_cpu[] = {&cpu::getrf_variant, &cpu::intervals_variant, &cpu::lanes_variant, &cpu::tile_variant};
-    static const Variant* const on_gpu[] = {&gpu::chains_variant,      &gpu::dataflow_variant, &gpu::fused_variant, &gpu::getrf_variant, &gpu::getrf_lanes_variant,
-                                            &gpu::getrf_fused_variant, &gpu::team_variant,     &gpu::tiles_variant, &gpu::tiled_variant};
+    static const Variant* const on_gpu[] = {&gpu::chains_variant, &gpu::dataflow_variant,    &gpu::fused_variant,
+                                            &gpu::getrf_variant,  &gpu::getrf_lanes_variant, &gpu::getrf_fused_variant,
+                                            &gpu::team_variant,   &gpu::tiles_variant,       &gpu::tiled_variant};
     if (backend == Backend::cpu) return on_cpu;
     return on_gpu;
 }

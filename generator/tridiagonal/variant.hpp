@@ -101,8 +101,8 @@ namespace cpu {
 extern const Variant getrf_variant, intervals_variant, lanes_variant, tile_variant;
 }
 namespace gpu {
-extern const Variant chains_variant, dataflow_variant, fused_variant, getrf_fused_variant, getrf_lanes_variant, getrf_variant, team_variant, tiled_variant,
-    tiles_variant;
+extern const Variant chains_variant, dataflow_variant, fused_variant, getrf_fused_variant, getrf_lanes_variant, getrf_variant, team_variant,
+    tiled_variant, tiles_variant;
 }
 
 }  // namespace trifold

@@ -97,6 +97,11 @@ TEST_CASE("device: general matrices agree with their residuals") {
         else
             check_on_device<double>(*where, spec, k);
     }
+    for (const std::int64_t n : {1, 2, 3, 4}) {
+        const Spec spec{.block = n, .horizon = 37, .matrix = MatrixKind::general, .rhs = n, .batch = 100};
+        check_on_device<double>(*where, spec, ++k, {.schedule = "sequential", .variant = "getrf-lanes"});
+        check_on_device<float>(*where, spec, ++k, {.schedule = "sequential", .variant = "getrf-lanes"});
+    }
     for (const std::string schedule : {"multi-stage", "partitioned:3", "twisted:2", "recursive:2:3"})
         for (const std::int64_t n : {6, 21})
             check_on_device<double>(*where, {.block = n, .horizon = 40, .matrix = MatrixKind::general, .batch = 3}, ++k,
@@ -127,21 +132,26 @@ TEST_CASE("device: what general matrices cost" * doctest::skip()) {
     const auto where = device();
     if (!where) return;
     DeviceTools tools(*where);
-    const auto measure = [&](std::int64_t n, std::int64_t horizon, std::int64_t batch, const std::string& schedule) {
+    const auto measure = [&](std::int64_t n, std::int64_t horizon, std::int64_t batch, const std::string& schedule,
+                             const std::string& variant = "auto") {
         const Spec spec{.block = n, .horizon = horizon, .matrix = MatrixKind::general, .batch = batch};
         const auto words = static_cast<double>(8 * spec.horizon * spec.batch) / 4.8e12 * 1e3, size = static_cast<double>(n);
-        const auto t = times_of(tools, *where, spec, {.schedule = schedule});
+        const auto t = times_of(tools, *where, spec, {.schedule = schedule, .variant = variant});
         const auto factor = words * 6 * size * size, solve = words * (3 * size * size + 4 * size),
                    both = factor + words * (2 * size * size + 4 * size);
         MESSAGE(
-            fmt::format("general {} x {} x {}, {}: factor {:.3f} ms ({:.2f} floors), solve {:.3f} ({:.2f}), A' {:.3f} ({:.2f}), "
+            fmt::format("general {} x {} x {}, {} {}: factor {:.3f} ms ({:.2f} floors), solve {:.3f} ({:.2f}), A' {:.3f} ({:.2f}), "
                         "factor_solve {:.3f} ({:.2f})",
-                        spec.horizon, n, spec.batch, schedule, t.factor, t.factor / factor, t.solve, t.solve / solve, t.transposed,
+                        spec.horizon, n, spec.batch, schedule, variant, t.factor, t.factor / factor, t.solve, t.solve / solve, t.transposed,
                         t.transposed / solve, t.both, t.both / both));
     };
     for (const std::int64_t n : {1, 2, 3, 4, 5, 7, 8, 11, 16})
         for (const std::string schedule : {"sequential", "twisted:2"})
-            if (n <= 8 || schedule == "sequential") measure(n, 128, 4096, schedule);
+            if (n <= 8 || schedule == "sequential") measure(n, 128, 4096, schedule, "getrf");
+    for (const std::int64_t n : {1, 2, 3, 4})
+        for (const std::int64_t horizon : {128, 1024}) measure(n, horizon, 4096, "sequential", "getrf-lanes");
+    measure(1, 1024, 64, "sequential", "getrf-lanes");
+    measure(1, 1024, 64, "multi-stage", "getrf");
     for (const std::int64_t n : {24, 32, 48, 64, 72})
         for (const std::int64_t batch : {64, 1024}) {
             measure(n, 50, batch, "sequential");

@@ -60,9 +60,12 @@ double seconds(const Problem& problem, const KnownDevice& device) {
     const bool solves = modelled_operation(problem) == Operation::factor_solve;
     const auto n = static_cast<double>(spec.block), blocks = static_cast<double>(spec.horizon * spec.batch);
     const auto warps = static_cast<double>((spec.batch + sizes.threads - 1) / sizes.threads);
-    const auto turns = std::ceil(warps / (model.multiprocessors() * resident(problem, 64, std::max(sizes.factor_shared, sizes.sweep_shared))));
+    const auto turns =
+        std::ceil(warps / (model.multiprocessors() * resident(problem, 64, std::max(sizes.factor_shared, sizes.sweep_shared))));
     const auto chain = static_cast<double>(spec.horizon) * turns;
-    const auto memory = [&](double words) { return model.memory_cycles(words * blocks * static_cast<double>(sizes.real)) / model("share_of_bytes"); };
+    const auto memory = [&](double words) {
+        return model.memory_cycles(words * blocks * static_cast<double>(sizes.real)) / model("share_of_bytes");
+    };
     double cycles = model("launch") + together(2, {chain * (model("front") + model("element") * n * n), memory(6 * n * n)});
     if (solves) cycles += model("launch") + passes(problem, sizes) * together(2, {chain * model("sweep") * n, memory(2 * n * n + 3 * n)});
     return model.seconds(cycles);

@@ -50,26 +50,42 @@ TRIFOLD_DEVICE void clear_sums(const trifold_args& args, trifold_int member, tri
     buffer<double>(args, Offset::block_log_determinant(args))[block_index(args, member, block)] = 0;
     for (int k = 0; k < records; ++k) record_of(args, k)[block_index(args, member, block)] = 0;
 }
+/* Leaves the largest sum, the largest entry and the number of negative pivots of a chain, of all teams, to one of its blocks. */
+TRIFOLD_DEVICE void report_signs(const trifold_args& args, trifold_int member, trifold_int block) {
+    double most[records] = {};
+    int negative = 0;
+    each_row([&](int, int row) {
+        for (int team = 0; team < band_teams; ++team) {
+            for (int k = 1; k < records; ++k) raise_to(most[k], chain_shared()[team].quotient[k * padded + row]);
+            negative += chain_shared()[team].exponent[padded + row];
+        }
+    });
+    for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
+        for (int k = 1; k < records; ++k) raise_to(most[k], shuffle_xor(most[k], mask));
+        negative += shuffle_xor(negative, mask);
+    }
+    if (lane_index() != 0) return;
+    for (int k = 1; k < records; ++k) record_of(args, k)[block_index(args, member, block)] = most[k];
+    negatives_of(args)[block_index(args, member, block)] = negative;
+}
 /* Leaves the sums of a chain, of all teams, to one of its blocks. Others have zero. */
 TRIFOLD_DEVICE void report_chain(const trifold_args& args, trifold_int member, trifold_int block) {
     constexpr double logarithm_of_two = 0.693147180559945309417;
-    double sum = 0, most[records] = {};
-    int negative = 0;
+    if constexpr (has_signs) report_signs(args, member, block);
+    double sum = 0, quotient = 0;
     each_row([&](int, int row) {
         for (int team = 0; team < band_teams; ++team) {
             const ChainShared& shared = chain_shared()[team];
             sum += natural_log(shared.mantissa[row]) + shared.exponent[row] * logarithm_of_two;
-            for (int k = 0; k < records; ++k) raise_to(most[k], shared.quotient[k * padded + row]);
-            if (has_signs) negative += shared.exponent[padded + row];
+            if (shared.quotient[row] > quotient) quotient = shared.quotient[row];
         }
     });
     for (int mask = warp_lanes / 2; mask > 0; mask /= 2) {
         sum += shuffle_xor(sum, mask);
-        for (int k = 0; k < records; ++k) raise_to(most[k], shuffle_xor(most[k], mask));
-        if (has_signs) negative += shuffle_xor(negative, mask);
+        const double other = shuffle_xor(quotient, mask);
+        if (other > quotient) quotient = other;
     }
     if (lane_index() != 0) return;
     buffer<double>(args, Offset::block_log_determinant(args))[block_index(args, member, block)] = sum;
-    for (int k = 0; k < records; ++k) record_of(args, k)[block_index(args, member, block)] = most[k];
-    if (has_signs) negatives_of(args)[block_index(args, member, block)] = negative;
+    buffer<double>(args, Offset::reduction(args))[block_index(args, member, block)] = quotient;
 }

@@ -2,10 +2,10 @@
 #include "gpu/tridiagonal/getrf_lanes/factor.cuh"
 #include "gpu/tridiagonal/getrf_lanes/sweep.cuh"
 
-#define GETRF_KERNEL(NAME, ...)                                                               \
-    TRIFOLD_KERNEL(threads, 1)                                                                \
-    void NAME(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) {         \
-        each_warp(args, [&](trifold_int first) { __VA_ARGS__(args, first); });                \
+#define GETRF_KERNEL(NAME, ...)                                                       \
+    TRIFOLD_KERNEL(threads, 1)                                                        \
+    void NAME(TRIFOLD_PARAMETER trifold_args args, TRIFOLD_PARAMETER trifold_level) { \
+        each_warp(args, [&](trifold_int first) { __VA_ARGS__(args, first); });        \
     }
 #ifdef TRIFOLD_KERNEL_FACTOR
 GETRF_KERNEL(TRIFOLD_KERNEL_FACTOR, factor_members<false>)

@@ -170,7 +170,8 @@ TRIFOLD_DEVICE void factor_members(const trifold_args& args, trifold_int first_m
             if (!exists || block >= horizon) break;
             Front a;
             real sums[block_size];
-            load_front<Riders>(a, sums, carry, shared, static_cast<int>(stage % depth), k, block + 1 == horizon, args, member, block, outcome);
+            load_front<Riders>(a, sums, carry, shared, static_cast<int>(stage % depth), k, block + 1 == horizon, args, member, block,
+                               outcome);
             factor_front<Riders>(a, sums, carry, block, outcome);
             store_front<Riders>(a, args, member, block);
         }

@@ -1,5 +1,5 @@
-/* Variant getrf-lanes: sweeps with A or (Turned) A'. Forward: y = L^-1 P b, and the next block gets - R y; backward: x = U^-1 (y - Z x of the
- * next block). With A' the triangles and the panels trade places. */
+/* Variant getrf-lanes: sweeps with A or (Turned) A'. Forward: y = L^-1 P b, and the next block gets - R y; backward: x = U^-1 (y - Z x of
+ * the next block). With A' the triangles and the panels trade places. */
 #include "gpu/tridiagonal/getrf_lanes/members.cuh"
 
 constexpr int lu_words = block_size > 1 ? area + 1 : area; /* with the order of rows */
