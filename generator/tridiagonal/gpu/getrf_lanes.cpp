@@ -13,8 +13,8 @@ namespace trifold::gpu::lanes_shared {
 namespace trifold::gpu {
 namespace {
 
-/// Larger blocks leave a lane no registers.
-constexpr std::int64_t largest_block = 4;
+/// Teams were faster for n = 3 and 4 (history.md#2026-11-30-lanes).
+constexpr std::int64_t largest_block = 2;
 constexpr std::int64_t stages_in_flight = 2;
 /// Elements that come together of all members of a warp: of each 16, which are 128 bytes of double precision, or 8 where it has 64 lanes.
 constexpr std::int64_t elements_together = 512;

@@ -12,7 +12,7 @@
     (global_pointer(static_cast<const real*>((args).inverse_coupling)) + (number) * E::member(args) + (block) * E::stage)
 /* Element (r, c) of a block of D: of its lower triangle, which is all of D that is read. And entry r of its diagonal. */
 #define ELEMENT_OF_D(d, r, c) (d)[(r) * D::row + (c) * D::column]
-#if TRIFOLD_LOADS /* of D, its diagonal is left when a factorization begins */
+#if TRIFOLD_LOADS /* the diagonal is all that is left of D when a factorization begins */
 #define D_OF(args, number, block) (factor_of(args, number, block) + storage)
 #define ENTRY_OF_D(d, r) (d)[r]
 #else

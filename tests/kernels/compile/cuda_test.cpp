@@ -145,8 +145,7 @@ TEST_CASE("kernels of general matrices compile, and keep their rows in registers
         const Spec spec{.block = n, .horizon = 20, .precision = precision, .matrix = MatrixKind::general, .rhs = rhs, .batch = 64};
         check_kernels(generate(choose(spec, {Backend::cuda, arch}, {.schedule = schedule, .variant = variant}), Packing::together), true);
     };
-    for (const std::int64_t n : {1, 2, 3, 4})
-        check(n, n % 3 == 0 ? Precision::f32 : Precision::f64, 1, "sequential", "sm_90", "getrf-lanes");
+    for (const std::int64_t n : {1, 2}) check(n, n == 1 ? Precision::f32 : Precision::f64, 1, "sequential", "sm_90", "getrf-lanes");
     for (const std::int64_t n : {1, 2, 3, 5, 7, 11, 16})
         check(n, n % 3 == 0 ? Precision::f32 : Precision::f64, 1 + n % 4, "sequential", "sm_90");
     check(16, Precision::f64, 1, "sequential", "sm_80");

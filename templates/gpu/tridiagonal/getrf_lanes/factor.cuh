@@ -17,7 +17,7 @@ struct Outcome {
     double reduction = 0, grown = 0, entry = 0; /* the largest sum of a row over its pivot, such sum, and entry of A */
     double product = 1;                         /* of the pivots' reciprocals, times 2^(600 scales) */
 };
-/* What a front leaves to the next one: R Z, sums of its rows, and - R y. */
+/* The updates that a front leaves to the next one: R Z, sums of its rows, and - R y. */
 struct Carry {
     real update[block_size][block_size] = {}, sums[block_size] = {}, y[block_size] = {};
 };

@@ -35,7 +35,7 @@ TRIFOLD_DEVICE real* factor_words(const trifold_args& args, trifold_int member, 
 TRIFOLD_DEVICE real* panel_words(const trifold_args& args, trifold_int member, trifold_int block) {
     return words_of(args, Offset::next(args), panel_storage, member, block);
 }
-/* Of a factor L and U come first, row by row, and then the order of the rows, of four bits each. */
+/* L and U of a factor come first, row by row, and then the order of the rows, of four bits each. */
 constexpr int order_word = area, order_bits = 4;
 TRIFOLD_DEVICE int row_at(int order, int place) { return order >> place * order_bits & 15; }
 
