@@ -149,7 +149,7 @@ class Solver {
     /// CPU only: replaces the built-in thread pool. A Plan of one worker runs everything in the caller and does not use it.
     void set_executor(Executor executor);
 
-    /// Where the Spec has the operation load: copies D and E of that many blocks, from block `first` on, to the workspace, in the order of
+    /// Copies D and E of that many blocks, where the Spec has the operation load, from block `first` on, to the workspace, in the order of
     /// its kernels; E_i comes with block i. d and e point to the first of them, in the Spec's layout; 0 blocks: all from `first` on. When
     /// all have been loaded, a factorization that is given no D and E, but null, overwrites them by its factor. The next one needs all
     /// loaded again. Factorizations that are given D and E load them by themselves.

@@ -214,7 +214,7 @@ TRIFOLD_DEVICE double tame(double value, int& scales) {
     }
     return value;
 }
-[[maybe_unused]] constexpr double log_scale = 600 * 0.693147180559945309417; /* of one scale */
+[[maybe_unused]] constexpr double log_scale = 600 * 0.693147180559945309417; /* the logarithm of one scale */
 
 /* ---- the range of the precision ---- */
 

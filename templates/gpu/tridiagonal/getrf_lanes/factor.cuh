@@ -10,12 +10,12 @@ static_assert(sizeof(FactorShared) == lanes_factor_bytes(warp_lanes, block_size,
                   sizeof(FactorShared) == SharedBytes::factor,
               "host and device disagree");
 
-/* What a lane knows of its member. */
+/* The outcome of a lane's member so far. */
 struct Outcome {
     trifold_int failure = sound;
     int negative = 0, scales = 0;
     double reduction = 0, grown = 0, entry = 0; /* the largest sum of a row over its pivot, such sum, and entry of A */
-    double product = 1;                         /* of the pivots' reciprocals, times 2^(600 scales) */
+    double product = 1;                         /* the product of the pivots' reciprocals, times 2^(600 scales) */
 };
 /* The updates that a front leaves to the next one: R Z, sums of its rows, and - R y. */
 struct Carry {
