@@ -153,7 +153,7 @@ void check_refine(const Spec& spec) {
         throw SpecError("refinement with a border is not there yet; leave refine out, and solve for b - A x to add that to x");
 }
 
-/// What needs D and E after they are overwritten, or has parts of blocks.
+/// Refuses what needs D and E after they are overwritten, or has parts of blocks.
 void check_load(const Spec& spec) {
     if (!spec.operations.contains(Operation::load)) return;
     const auto* with = spec.matrix != MatrixKind::positive_definite  ? "matrices that are not positive definite"

@@ -23,7 +23,7 @@ struct Request {
     std::int64_t members = 0, columns = 0;  ///< 0: the Spec's; resolved by resolve()
     double pivot_floor = 0;
     bool accept_nearly_singular = false;
-    std::int64_t first_block = 0, blocks = 0;  ///< of load; of E there may be one less
+    std::int64_t first_block = 0, blocks = 0;  ///< those of load; there may be one block less of E
     std::array<const void*, array_count> arrays{};
     const void*& operator[](Array array) { return arrays[static_cast<std::size_t>(array)]; }
     const void* operator[](Array array) const { return arrays[static_cast<std::size_t>(array)]; }

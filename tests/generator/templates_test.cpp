@@ -68,6 +68,7 @@ std::vector<Unit> units() {
     add({.block = 128, .horizon = 9, .precision = Precision::f32}, sm_90, {.variant = "tile-dataflow"});
     for (const auto& target : {cpu, sm_90}) add({.block = 8, .horizon = 9, .matrix = MatrixKind::general}, target, {.variant = "getrf"});
     add({.block = 24, .horizon = 9, .matrix = MatrixKind::general}, sm_90, {.variant = "getrf-fused"});
+    add({.block = 2, .horizon = 9, .matrix = MatrixKind::general}, sm_90, {.schedule = "sequential", .variant = "getrf-lanes"});
     for (const auto& target : {cpu, sm_90})
         add({.block = 8, .horizon = 9, .operations = {Operation::factor, Operation::refine}}, target, {});
     add({.block = 8, .horizon = 9, .border = 2}, cpu, {});
@@ -316,7 +317,7 @@ TEST_CASE("only files of constants read what a unit is told, but for names and b
             if (!platform.contains(word) && !word.starts_with("TRIFOLD_KERNEL") && !word.starts_with("TRIFOLD_BLOCKS_"))
                 others.insert(name + ": " + word);
     }
-    CHECK(others == std::set<std::string>{"cpu/tridiagonal/common.c: TRIFOLD_STATIC_KERNELS",
+    CHECK(others == std::set<std::string>{"cpu/tridiagonal/common.c: TRIFOLD_STATIC_KERNELS", "gpu/tridiagonal/input.cuh: TRIFOLD_LOADS",
                                           "gpu/tridiagonal/tiles/halves.cuh: TRIFOLD_HALF_PANELS"});
 }
 

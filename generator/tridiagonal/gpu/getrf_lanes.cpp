@@ -52,7 +52,8 @@ Lowered lower(const Problem& problem) {
     return result;
 }
 
-/// A warp's systems take as long as a chain, in turns; or all of them as long as the memory needs for D, E, U, the factors and vectors.
+/// A warp's systems take as long as a chain, one after another; or all of them as long as the memory needs for D, E, U, the factors and
+/// vectors.
 double seconds(const Problem& problem, const KnownDevice& device) {
     const auto& spec = problem.spec;
     const auto sizes = sizes_of(problem);

@@ -183,6 +183,14 @@ class Solver:
         are those of solve().
         """
 
+    def load(self, D: ArrayLike, E: ArrayLike | None = None, first: int = 0) -> None:
+        """
+        Copies blocks of D and E, from block `first` on, to where a factorization overwrites them: (blocks, n, n) each, with E_i
+        next to D_i, so that at the end of the chain E has one block less. When all are there, factor(None, None) and
+        factor_solve(None, None, b) need no D and E in memory; the next factorization needs all loaded again. A batch is loaded as a whole,
+        (batch, N, n, n). The Plan must have load among its operations, and be of a GPU.
+        """
+
     def solve_transposed(self, b: ArrayLike, out: ArrayLike | None = None, **options: Unpack[Sweep]) -> Any:
         """
         A'^-1 b, of a Plan of general matrices that has solve among its operations. Shapes and errors are those of solve().
