@@ -164,7 +164,7 @@ TRIFOLD_DEVICE void factor_members(const trifold_args& args, trifold_int first_m
     for (trifold_int stage = 0; stage * stage_blocks < horizon; ++stage) {
         wait_copies<depth - 1>();
         warp_sync();
-#pragma unroll 1
+#pragma unroll 4
         for (int k = 0; k < stage_blocks; ++k) {
             const trifold_int block = stage * stage_blocks + k;
             if (!exists || block >= horizon) break;

@@ -10,19 +10,20 @@ constexpr int area = block_size * block_size, row_places = warp_lanes + 1;
 static_assert(threads == warp_lanes && padded == block_size, "a lane a member, and blocks without padding");
 
 /* Copies `stage_blocks` blocks of each member, from block `first` on, to to[element][lane]. An element is at member * strides.member +
- * block * strides.stage + row * strides.row + column * strides.column. Lanes go by a member's elements, which are next to each other. */
+ * block * strides.stage + row * strides.row + column * strides.column. A lane copies the same element of every few members, and those next
+ * to it what is next to that in memory. */
 template <int Rows, int Width>
 TRIFOLD_DEVICE void fetch_stage(real (*to)[row_places], const real* from, const trifold_strides& strides, const trifold_args& args,
                                 trifold_int first_member, trifold_int first, trifold_int blocks) {
-    constexpr int each = Rows * Width, words = stage_blocks * each;
-#pragma unroll 4
-    for (int at = lane_index(); at < words * warp_lanes; at += warp_lanes) {
-        const int lane = at / words, e = at % words;
-        const trifold_int block = first + e / each, member = first_member + lane;
-        if (first < 0 || block >= blocks || member >= args.members) continue;
-        copy_element_async(&to[e][lane], from + member * strides.member + block * strides.stage + e % each / Width * strides.row +
-                                             e % each % Width * strides.column);
-    }
+    constexpr int each = Rows * Width, words = stage_blocks * each, together = warp_lanes / words;
+    static_assert(warp_lanes % words == 0, "lanes for whole members");
+    const int e = lane_index() % words, own = lane_index() / words;
+    const trifold_int block = first + e / each, left = args.members - first_member;
+    if (first < 0 || block >= blocks) return;
+    from += (first_member + own) * strides.member + block * strides.stage + e % each / Width * strides.row + e % Width * strides.column;
+#pragma unroll
+    for (int k = 0; k < words; ++k)
+        if (k * together + own < left) copy_element_async(&to[e][k * together + own], from + k * together * strides.member);
 }
 
 /* Word `w` of a block's factor, or of its panels, stands at [w * warp_lanes]. */

@@ -129,7 +129,7 @@ TRIFOLD_DEVICE void sweep_members(const trifold_args& args, trifold_int first_me
             const trifold_int first = first_block<Forward>(args, stage);
             wait_copies<depth - 1>();
             warp_sync();
-#pragma unroll 1
+#pragma unroll 4
             for (int step = 0; step < stage_blocks && exists; ++step) {
                 const int k = Forward ? step : stage_blocks - 1 - step;
                 if (first + k < horizon_of(args))
