@@ -100,10 +100,7 @@ TEST_CASE("every candidate of every knob makes a Program or is refused") {
     for (const auto& target : {avx512, sm_90, gfx942})
         for (const auto* variant : variants_of(target.backend)) {
             const auto needs_deep_tensor = variant->name == "chains";
-            const auto schedule = needs_deep_tensor                ? "twisted:2"
-                                  : variant->name == "getrf-lanes" ? "sequential"
-                                  : variant->schedules != nullptr  ? "auto"
-                                                                   : "multi-stage";
+            const auto schedule = needs_deep_tensor ? "twisted:2" : variant->schedules != nullptr ? "auto" : "multi-stage";
             if (needs_deep_tensor && !device_of(target).has("deep_tensor")) continue;
             std::size_t made = 0;
             for (const auto& knob : variant->knobs)

@@ -80,6 +80,11 @@ std::vector<Constant> constants(const Design& design) {
     return result;
 }
 
+std::vector<Schedule> one_chain(const Problem& problem) {
+    if (!is_general(problem.spec) || problem.spec.ring) return {};
+    return {sequential(problem.spec.horizon)};
+}
+
 constexpr Knob knobs[] = {bake};
 
 }  // namespace
@@ -92,6 +97,7 @@ constinit const Variant getrf_lanes_variant{
     .seconds = seconds,
     .lower = lower,
     .constants = constants,
-    .knobs = knobs};
+    .knobs = knobs,
+    .schedules = one_chain};
 
 }  // namespace trifold::gpu
