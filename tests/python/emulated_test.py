@@ -1,5 +1,5 @@
 """trifold.ranks and Solver.load on GPUs without a GPU: kernels are emulated, and the drivers and NCCL are the stand-ins of
-tests/support/drivers, in the folder that TRIFOLD_STAND_INS names. Each test is a process of its own, which loads them in place of CUDA's."""
+tests/support/drivers, in the folder that TRIFOLD_STAND_INS names. Each test is a process of its own, with these in place of CUDA's."""
 
 import importlib.util
 import os
