@@ -71,7 +71,7 @@ struct Weights {
  * the first lane gets the number of negative pivots. */
 template <class Row>
 TRIFOLD_DEVICE int sum_rows(const trifold_args& args, int count, trifold_int place, int parts, const Row& row) {
-    double log_sum = 0, most[records] = {};
+    double log_sum = 0, most[3] = {};
     int negative = 0;
     for (int r = thread_index() % warp_lanes; r < count; r += warp_lanes) {
         const Weights own = row(r);
