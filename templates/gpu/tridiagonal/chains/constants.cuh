@@ -8,7 +8,7 @@ struct Blocks {
 constexpr bool has_helper = TRIFOLD_CHAIN_HELPER;      /* one more warp has right-hand sides and reports */
 constexpr int columns_at_once = TRIFOLD_SWEEP_COLUMNS; /* right-hand sides that ride, and that a sweep treats together */
 constexpr bool has_copier = TRIFOLD_SWEEP_COPIER;      /* a second warp of a sweep has its copies */
-constexpr int sweep_threads = has_copier ? 2 * warp_lanes : warp_lanes;
+[[maybe_unused]] constexpr int sweep_threads = has_copier ? 2 * warp_lanes : warp_lanes;
 constexpr int ring = TRIFOLD_SWEEP_RING; /* blocks of a sweep that are in flight or in shared memory */
 
 /* Bytes of shared memory: ChainShared and SweepShared. */

@@ -3,7 +3,7 @@
 #include "gpu/tridiagonal/common.cuh"
 
 /* Tiles of a solution whose steps are unrolled, so that their places are known. */
-constexpr int unrolled_tiles = tiles <= 4 ? tiles : 1;
+[[maybe_unused]] constexpr int unrolled_tiles = tiles <= 4 ? tiles : 1;
 
 struct Rows {
     real at[row_sets][columns_at_once];

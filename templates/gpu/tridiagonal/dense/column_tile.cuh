@@ -105,9 +105,10 @@ TRIFOLD_DEVICE bool eliminate_quickly(real (&d)[8][8], real (&a)[Sets][8], real 
 
 /* A lane's row after that, as others find it: of L with marks, or instead of the identity of the inverse. */
 TRIFOLD_DEVICE void finish_row(real (&a)[8], unsigned negative, bool of_identity) {
-    if constexpr (!has_signs) return;
+    if constexpr (has_signs) {
 #pragma unroll
-    for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_bit(a[c], negative, c) : marked(a[c], negative >> c & 1u);
+        for (int c = 0; c < 8; ++c) a[c] = of_identity ? by_bit(a[c], negative, c) : marked(a[c], negative >> c & 1u);
+    }
 }
 
 /* The squares left of the diagonal in row r of L's tile, from its inverse, X = inverse(k, c), which outlives it: L X = 1. */
