@@ -344,7 +344,8 @@ TRIFOLD_DEVICE void walk_chain(ChainShared& shared, const trifold_args& args, co
         sync_chain();
     });
     if (helps) end_help<Riders>(shared, args, level, end);
-    if (has_separators && chain.ahead >= 0) leave_updates(diagonal, shared.diagonal + 2 * padded, args, level, member, chain);
+    if (has_separators && chain.ahead >= 0)
+        leave_updates(diagonal, shared.diagonal + (has_signs ? 2 * padded : 0), args, level, member, chain);
 }
 
 /* ---- teams that take turns ---- */
