@@ -3,6 +3,7 @@
 
 #include "tests/device/device.hpp"
 #include "tests/device/on_device.hpp"
+#include "tests/support/cpu/problem.hpp"
 
 using namespace trifold;
 using namespace trifold::test;
@@ -312,15 +313,6 @@ TEST_CASE("device: what a shape costs" * doctest::skip()) {
                             horizon, n, batch, border, 1e3 * with, 1e3 * plain, with / plain));
     }
 }
-
-namespace {
-
-Spec that_loads(Spec spec) {
-    spec.operations.insert(Operation::load);
-    return spec;
-}
-
-}  // namespace
 
 TEST_CASE("device: blocks that are loaded ahead give the bits of those that are read") {
     const auto where = device();

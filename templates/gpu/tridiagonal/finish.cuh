@@ -10,19 +10,19 @@ struct FinishShared {
 static_assert(sizeof(FinishShared) == (has_inertia ? 48 : 32) * finish_threads, "host and device disagree");
 
 /* The records of the largest sum of a row and of the largest entry, where there are three; else they mean nothing. */
-[[maybe_unused]] constexpr int sums = records / 2, entries = records - 1;
+[[maybe_unused]] constexpr int sum_record = records / 2, entry_record = records - 1;
 
 /* The largest sum of a row over the largest entry of A, for the first thread. It is looked for only if it matters. */
 TRIFOLD_DEVICE double growth_of(FinishShared& shared, const trifold_args& args, trifold_int member) {
-    double most = shared.record[entries][0];
-    if (!is_general && has_grown(shared.record[sums][0], most)) {
+    double most = shared.record[entry_record][0];
+    if (!is_general && has_grown(shared.record[sum_record][0], most)) {
         const double own = largest_entry(args, member, thread_index(), finish_threads);
         block_sync();
-        shared.record[entries][thread_index()] = own;
+        shared.record[entry_record][thread_index()] = own;
         block_sync();
-        for (int t = 0; t < finish_threads; ++t) raise_to(most, shared.record[entries][t]);
+        for (int t = 0; t < finish_threads; ++t) raise_to(most, shared.record[entry_record][t]);
     }
-    return shared.record[sums][0] > 0 ? shared.record[sums][0] / most : 0;
+    return shared.record[sum_record][0] > 0 ? shared.record[sum_record][0] / most : 0;
 }
 
 /* When a front's verdict is there: here always, since all launches before this one have ended. */
@@ -56,7 +56,7 @@ TRIFOLD_DEVICE void finish_factor_member(const trifold_args& args, trifold_int m
         }
     }
     shared.sum[t] = sum, shared.record[0][t] = reduction, shared.failure[t] = failure, shared.pivots[t] = pivots;
-    if constexpr (has_inertia) shared.record[sums][t] = grown, shared.record[entries][t] = entry;
+    if constexpr (has_inertia) shared.record[sum_record][t] = grown, shared.record[entry_record][t] = entry;
     block_sync();
     for (int count = finish_threads; count > 1; count = (count + 1) / 2) {
         const int half = (count + 1) / 2;

@@ -42,7 +42,7 @@ void check_loaded(Spec spec, const std::string& schedule, const std::string& tar
     Emulated<Real> plain(spec, schedule, 7, parse_target(target), variant);
     close_ring(plain);
     plain.run(Operation::factor_solve);
-    spec.operations.insert(Operation::load);
+    spec = that_loads(spec);
     for (const auto& parts : pieces(spec.horizon)) {
         Emulated<Real> call(spec, schedule, 7, parse_target(target), variant);
         close_ring(call);
@@ -84,10 +84,8 @@ TEST_CASE("emulated: loaded blocks of several tiles, other layouts, both precisi
 }
 
 TEST_CASE("emulated: failures and floors of loaded blocks are those of D") {
-    Spec spec{.block = 9, .horizon = 5};
-    spec.operations.insert(Operation::load);
     Emulated<double> plain({.block = 9, .horizon = 5}, "twisted:2", 3, parse_target("cuda:sm_90"), "tile-dataflow");
-    Emulated<double> call(spec, "twisted:2", 3, parse_target("cuda:sm_90"), "tile-dataflow");
+    Emulated<double> call(that_loads({.block = 9, .horizon = 5}), "twisted:2", 3, parse_target("cuda:sm_90"), "tile-dataflow");
     for (const std::int64_t block : {0, 2, 4}) {
         const auto sound = call.d(0, block, 4, 4);
         call.d(0, block, 4, 4) = plain.d(0, block, 4, 4) = -1;
@@ -108,19 +106,15 @@ TEST_CASE("emulated: failures and floors of loaded blocks are those of D") {
 }
 
 TEST_CASE("what D and E are overwritten for, and what it is not there with, is refused") {
-    const auto with = [](Spec spec) {
-        spec.operations.insert(Operation::load);
-        return spec;
-    };
     const auto sm_90 = parse_target("cuda:sm_90");
-    CHECK_THROWS_WITH_AS(choose(with({.block = 9, .horizon = 5}), host_target(), {}), doctest::Contains("leave load out"), SpecError);
-    CHECK_THROWS_WITH_AS(choose(with({.block = 9, .horizon = 5}), sm_90, {.variant = "fused"}), doctest::Contains("tile-dataflow"),
+    CHECK_THROWS_WITH_AS(choose(that_loads({.block = 9, .horizon = 5}), host_target(), {}), doctest::Contains("leave load out"), SpecError);
+    CHECK_THROWS_WITH_AS(choose(that_loads({.block = 9, .horizon = 5}), sm_90, {.variant = "fused"}), doctest::Contains("tile-dataflow"),
                          SpecError);
-    CHECK_THROWS_WITH_AS(design(choose(with({.block = 9, .horizon = 5}), sm_90, {.variant = "tile-dataflow:rank_levels=1"})),
+    CHECK_THROWS_WITH_AS(design(choose(that_loads({.block = 9, .horizon = 5}), sm_90, {.variant = "tile-dataflow:rank_levels=1"})),
                          doctest::Contains("ranks"), SpecError);
-    CHECK(choose(with({.block = 9, .horizon = 5}), sm_90, {}).variant == "tile-dataflow");
+    CHECK(choose(that_loads({.block = 9, .horizon = 5}), sm_90, {}).variant == "tile-dataflow");
     for (const auto& spec : {Spec{.block = 9, .horizon = 5, .matrix = MatrixKind::symmetric}, Spec{.block = 9, .horizon = 2, .ring = true},
                              Spec{.block = 9, .horizon = 5, .precision = Precision::mixed}, Spec{.block = 9, .horizon = 5, .lengths = true},
                              Spec{.block = 9, .horizon = 5, .sizes = true}, Spec{.block = 9, .horizon = 6, .bandwidth = 2}})
-        CHECK_THROWS_WITH_AS(validate(with(spec)), doctest::Contains("overwrites D and E"), SpecError);
+        CHECK_THROWS_WITH_AS(validate(that_loads(spec)), doctest::Contains("overwrites D and E"), SpecError);
 }

@@ -482,11 +482,6 @@ TEST_CASE("images from the host's memory wait for a call on another stream") {
 /// In load_in_c.cpp, since trifold.h has names that kernels have too. For blocks of 5, 7 of them, and twisted:2; the text of an error.
 std::string load_and_solve_in_c(std::span<const double> d, std::span<const double> e, std::span<const double> b, std::span<double> x);
 
-static Spec that_loads(Spec spec) {
-    spec.operations.insert(Operation::load);
-    return spec;
-}
-
 TEST_CASE("D and E are loaded in pieces, overwritten by a factorization, and asked for again") {
     const auto spec = that_loads({.block = 5, .horizon = 7});
     const Emulation emulation(spec, tuning("twisted:2"));

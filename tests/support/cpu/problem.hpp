@@ -9,6 +9,12 @@
 
 namespace trifold::test {
 
+/// The Spec, with D and E loaded ahead and overwritten.
+inline Spec that_loads(Spec spec) {
+    spec.operations.insert(Operation::load);
+    return spec;
+}
+
 using Matrix = Eigen::MatrixXd;
 
 /// One positive definite system by blocks, in double, and the right-hand sides.

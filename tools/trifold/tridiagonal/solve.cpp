@@ -21,7 +21,7 @@ struct BlockSolveOptions {
     SharedField matrix;
     /// The kind of A that was given; none: it is found out.
     std::optional<MatrixKind> kind() const { return kind_of(matrix); }
-    /// What is not said may turn out to be general, unless something was asked for that general matrices do not have.
+    /// A kind that is not said may turn out to be general, unless something was asked for that general matrices do not have.
     std::optional<MatrixKind> kind_to_read(const SolveOptions& options) const {
         const bool may_be_general =
             options.ranks == 1 && options.asked_precision() != Precision::mixed && stated.border.value_or(0) == 0 && inverse.empty();
